@@ -15,9 +15,12 @@ RUN apt-get update -qq \
     && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends binutils python3-venv >/dev/null
 ARG PIP_CERT
 RUN python3 -m venv /build && python3 -m venv --without-pip /opt/pulsarium
-COPY locks/image.txt /src/locks/
-RUN --mount=type=secret,id=ca /build/bin/pip --python /opt/pulsarium/bin/python install --quiet --no-compile \
-    --no-cache-dir --require-hashes --only-binary :all: -r /src/locks/image.txt
+COPY pyproject.toml uv.lock /src/
+RUN --mount=type=secret,id=ca /build/bin/pip install --quiet --no-cache-dir uv \
+    && /build/bin/uv export --project /src --quiet --frozen --no-default-groups --extra auth --extra client \
+        --no-emit-project --output-file /build/locked.txt \
+    && /build/bin/pip --python /opt/pulsarium/bin/python install --quiet --no-compile --no-cache-dir \
+        --require-hashes --only-binary :all: -r /build/locked.txt
 COPY . /src
 RUN --mount=type=secret,id=ca /build/bin/pip --python /opt/pulsarium/bin/python install --quiet --no-compile \
     --no-cache-dir --no-deps /src
@@ -44,6 +47,5 @@ WORKDIR /pulsar
 # As apachepulsar/pulsar has it, and as any other.
 USER 10000
 EXPOSE 6650 8080
-VOLUME /pulsar/data
 HEALTHCHECK --interval=5s --timeout=6s --start-period=10s CMD ["healthcheck"]
 CMD ["bin/pulsar", "standalone"]

@@ -1,6 +1,9 @@
 """The one clock of a broker: wall time for stored and printed times, timers for delays.
 
 Only a lab steers the clock (`broker/lab/clock.py`). A clock that no lab steers has no extra cost.
+
+Wall time is the machine's wall clock, asked each time. Trio's clock drives the timers. It stands still while the
+machine sleeps, and nobody sets it. So the two drift apart, and timers that wait for a wall time follow (`call_at`).
 """
 
 from __future__ import annotations
@@ -14,23 +17,29 @@ from datetime import UTC, datetime
 
 import trio
 
-from pulsarium.broker.logs import Log
+from pulsarium.broker.logs import PartLog
+from pulsarium.broker.net.slices import Slice
 
-log = Log("clock")
+log = PartLog("clock")
 
-MICROSECONDS = 1_000_000
 CYCLE = 146_097 * 86_400  # seconds of 400 years, after which the calendar repeats
+LOOK = 1.0  # seconds between two looks at the machine's wall clock, while a timer waits
+MOVED = 0.005  # seconds by which that clock must have moved against trio's; less is the time between two readings
+TOLD = 1.0  # seconds of such a move that is logged
 
 
 class Timer:
     """A callback that runs once, or every `period` seconds, until `cancel`."""
 
-    __slots__ = ("callback", "line", "period")
+    __slots__ = ("by_wall", "callback", "line", "period")
 
-    def __init__(self, line: Timeline, callback: Callable[[], None], period: float = 0.0) -> None:
+    def __init__(
+        self, line: Timeline, callback: Callable[[], None], period: float = 0.0, *, by_wall: bool = False
+    ) -> None:
         self.line = line
         self.callback: Callable[[], None] | None = callback
         self.period = period
+        self.by_wall = by_wall  # whether it waits for a wall time
 
     def cancel(self) -> None:
         self.callback = None
@@ -42,12 +51,20 @@ Entry = tuple[float, int, Timer]  # deadline, order of creation, timer
 class Time:
     """The state of a timeline. Namespaces that no lab steers share the broker's."""
 
-    __slots__ = ("ahead", "once", "order", "periodic", "rounding", "source", "wall_offset")
+    __slots__ = ("ahead", "once", "order", "periodic", "rounding", "source", "wall", "wall_offset")
 
-    def __init__(self, source: Callable[[], float], ahead: float, wall_offset: float, rounding: float = 0.0) -> None:
+    def __init__(
+        self,
+        source: Callable[[], float],
+        ahead: float,
+        wall: Callable[[], float],
+        wall_offset: float,
+        rounding: float = 0.0,
+    ) -> None:
         self.source = source  # trio's clock, or a constant while frozen
         self.ahead = ahead  # of the source, for timers
-        self.wall_offset = wall_offset  # from the source to the epoch
+        self.wall = wall  # the machine's wall clock, or the source once a lab has steered this time
+        self.wall_offset = wall_offset  # from there to the epoch
         self.rounding = rounding  # seconds that `freeze` added to it
         self.once: list[Entry] = []
         self.periodic: list[Entry] = []
@@ -59,7 +76,20 @@ class Time:
 
     def copy(self) -> Time:
         """Return the same time without timers."""
-        return Time(self.source, self.ahead, self.wall_offset, self.rounding)
+        return Time(self.source, self.ahead, self.wall, self.wall_offset, self.rounding)
+
+    def steer(self) -> None:
+        """Let wall time go by the source from now on, so that only a lab moves it."""
+        if self.wall != self.source:
+            self.wall_offset += self.wall() - self.source()
+            self.wall = self.source
+
+    def move_wall(self, seconds: float) -> None:
+        """Bring timers that wait for a wall time forward by `seconds`."""
+        self.once = [
+            (deadline - seconds if timer.by_wall else deadline, order, timer) for deadline, order, timer in self.once
+        ]
+        heapq.heapify(self.once)
 
     def take(self, other: Time, line: Timeline) -> None:
         """Move the timers of `line` here. They keep the time that they have left."""
@@ -75,24 +105,25 @@ class Time:
 class Timeline:
     """Wall time, timer time, and timers.
 
-    A timeline follows trio's clock, so a test that steers trio's clock steers everything. A lab can freeze it, or make
-    it jump.
+    Timers follow trio's clock, so a test that steers trio's clock steers everything. A lab can freeze a timeline, or
+    make it jump.
     """
 
-    def __init__(self, wall_offset: float, wake: Callable[[], None]) -> None:
-        self._trio = trio.lowlevel.current_clock().current_time  # `trio.current_time` would look the clock up each time
-        self._time = Time(self._trio, 0.0, wall_offset)
+    def __init__(self, time: Time, wake: Callable[[], None], look: Callable[[], None]) -> None:
+        self._trio = time.source
+        self._time = time
         self._wake = wake  # called when the first deadline changes
+        self._look = look  # called before a timer is set that waits for a wall time
 
     def now_ms(self) -> int:
         """Return milliseconds since the epoch."""
         time = self._time
-        return int((time.source() + time.wall_offset) * 1000)
+        return int((time.wall() + time.wall_offset) * 1000)
 
     def wall(self) -> float:
         """Return seconds since the epoch."""
         time = self._time
-        return time.source() + time.wall_offset
+        return time.wall() + time.wall_offset
 
     def monotonic(self) -> float:
         """Return seconds since an arbitrary moment, for differences."""
@@ -101,7 +132,15 @@ class Timeline:
 
     def call_later(self, seconds: float, callback: Callable[[], None]) -> Timer:
         """Run `callback` on the event loop, `seconds` from now."""
-        timer, time = Timer(self, callback), self._time
+        return self._once(seconds, Timer(self, callback))
+
+    def call_at(self, time_ms: int, callback: Callable[[], None]) -> Timer:
+        """Run `callback` at `time_ms` since the epoch, also when the machine sleeps or its clock is set until then."""
+        self._look()
+        return self._once((time_ms - self.now_ms()) / 1000, Timer(self, callback, by_wall=True))
+
+    def _once(self, seconds: float, timer: Timer) -> Timer:
+        time = self._time
         self._push(time.once, time.source() + time.ahead + seconds, timer)
         return timer
 
@@ -123,11 +162,13 @@ class Timeline:
     # firing
 
     def fire_due(self) -> None:
-        """Run all due timers."""
-        time = self._time
+        """Run due timers for a slice. The others stay due."""
+        time, slice_ = self._time, Slice()
         now = time.now()
         while self._time is time and self._first_deadline() <= now:  # a timer may end a namespace's own time
             self.fire_first()
+            if slice_.is_over:
+                break
 
     def fire_first(self) -> None:
         """Run the first timer, due or not."""
@@ -171,8 +212,9 @@ class Timeline:
         So a jump of whole milliseconds changes `now_ms` by exactly as many, however the seconds are rounded.
         """
         if not self.frozen:
+            self._time.steer()
             at = self._trio()
-            self._time.source = lambda: at
+            self._time.source = self._time.wall = lambda: at
             self._time.rounding = (self.now_ms() + 0.5) / 1000 - self.wall()
             self._time.wall_offset += self._time.rounding
 
@@ -180,13 +222,14 @@ class Timeline:
         """Resume from the frozen time, or with `catch_up` as if it had never been frozen."""
         if self.frozen:
             passed = 0.0 if catch_up else self._trio() - self._time.source()
-            self._time.source = self._trio
+            self._time.source = self._time.wall = self._trio
             if catch_up:
                 self._time.wall_offset -= self._time.rounding
             self.jump(-passed)
 
     def jump(self, seconds: float) -> None:
         """Advance the time by `seconds`, without running timers."""
+        self._time.steer()
         self._time.ahead += seconds
         self._time.wall_offset += seconds
         self._wake()
@@ -195,11 +238,16 @@ class Timeline:
         """Return the seconds by which this wall time is ahead of `other`, exactly if both follow one source."""
         mine, theirs = self._time, other._time
         ahead = mine.wall_offset - theirs.wall_offset
-        return ahead if mine.source == theirs.source else ahead + mine.source() - theirs.source()
+        return ahead if mine.wall == theirs.wall else ahead + mine.wall() - theirs.wall()
 
     def have_wall_of(self, other: Timeline) -> None:
-        """Set the wall time to that of `other`. Timers keep their remaining time."""
-        self._time.wall_offset -= self.ahead_of(other)
+        """Set the wall time to that of `other`, and follow it if both run. Timers keep their remaining time."""
+        mine, theirs = self._time, other._time
+        if mine.source == theirs.source:
+            mine.wall, mine.wall_offset = theirs.wall, theirs.wall_offset
+        else:
+            mine.steer()
+            mine.wall_offset -= self.ahead_of(other)
 
     def next_in(self, *, periodic: bool = True) -> float:
         """Return seconds until the first timer, or the first one-time timer; infinity without any."""
@@ -221,6 +269,13 @@ class Timeline:
             heapq.heapify(time.periodic)
 
 
+def machine_wall() -> Callable[[], float] | None:
+    """Return the machine's wall clock. Return None if trio's clock is a test's, which wall time goes by then."""
+    clock = trio.lowlevel.current_clock()
+    goes_by_the_machine = clock.deadline_to_sleep_time(clock.current_time() + 1) <= 1
+    return time.time if goes_by_the_machine else None
+
+
 class SteeredTime(Timeline):
     """A timeline that a lab can steer, with the machine's beside it."""
 
@@ -237,15 +292,24 @@ class Clock(SteeredTime):
     """
 
     def __init__(self) -> None:
-        wall_offset = time.time() - trio.current_time()
         self._wakeup = trio.Event()
-        super().__init__(wall_offset, self._wake_up)
-        self.keep_alive = Timeline(wall_offset, self._wake_up)  # clients answer in real time
-        self.token_expiry = Timeline(wall_offset, self._wake_up)  # credentials carry times of the machine's clock
-        self.machine = Timeline(wall_offset, self._wake_up)
+        self._machine_wall = machine_wall()
+        source = trio.lowlevel.current_clock().current_time  # `trio.current_time` would look the clock up each time
+        if self._machine_wall is not None:
+            begin = Time(source, 0.0, self._machine_wall, 0.0)
+        else:
+            begin = Time(source, 0.0, source, time.time() - source())
+        self._wall_lead = begin.wall() - begin.source()  # of the machine's wall clock over trio's, at the last look
+        super().__init__(begin, self._wake_up, self._look_at_wall)
+        self.keep_alive = self._beside(begin)  # clients answer in real time
+        self.token_expiry = self._beside(begin)  # credentials carry times of the machine's clock
+        self.machine = self._beside(begin)
         self._timelines: tuple[Timeline, ...] = (self, self.keep_alive, self.token_expiry, self.machine)
         self._namespaces: dict[str, NamespaceTime] = {}
         self._checks: dict[Timer, Check] = {}
+
+    def _beside(self, time: Time) -> Timeline:
+        return Timeline(time.copy(), self._wake_up, self._look_at_wall)
 
     def _wake_up(self) -> None:
         self._wakeup.set()
@@ -254,10 +318,35 @@ class Clock(SteeredTime):
         """Fire timers until cancelled."""
         while True:
             self._wakeup = trio.Event()
-            with trio.move_on_at(min(each.due_at() for each in self._timelines)):
+            with trio.move_on_at(min(self._next_look(), *(each.due_at() for each in self._timelines))):
                 await self._wakeup.wait()
+            self._look_at_wall()
             for each in self._timelines:
                 each.fire_due()
+
+    def _next_look(self) -> float:
+        """Return trio's time of the next look at the machine's wall clock: no timer, no look."""
+        waits = self._machine_wall is not None and any(each._time.once for each in self._timelines)
+        return self._trio() + LOOK if waits else math.inf
+
+    def _look_at_wall(self) -> None:
+        """Set timers that wait for a wall time anew, if the machine has slept or its wall clock was set.
+
+        Where a lab steers the time, nothing changes.
+        """
+        if self._machine_wall is None:
+            return
+        lead = self._machine_wall() - self._trio()
+        moved = lead - self._wall_lead
+        if abs(moved) < MOVED:
+            return
+        self._wall_lead = lead
+        for each in {line._time for line in self._timelines}:
+            if each.wall == self._machine_wall:
+                each.move_wall(moved)
+        self._wake_up()
+        if abs(moved) >= TOLD:
+            log.info("the machine has slept, or its clock was set: the time has changed", seconds=round(moved, 3))
 
     # namespaces
 
@@ -310,8 +399,8 @@ class NamespaceTime(SteeredTime):
     """The time of a namespace, which is the broker's until a lab steers it apart (`Clock.part`)."""
 
     def __init__(self, clock: Clock) -> None:
-        super().__init__(0.0, clock._wake_up)
-        self._trio, self._time = clock._trio, clock._time
+        super().__init__(clock._time, clock._wake_up, clock._look_at_wall)
+        self._trio = clock._trio
         self.machine = clock.machine
         self.exists = True  # until the namespace is deleted
         self.on_joined: Callable[[], None] = lambda: None
@@ -344,23 +433,3 @@ def instant_text(ms: int) -> str:
     time = datetime.fromtimestamp(seconds, UTC)
     year = time.year + 400 * cycles
     return f"{'+' if year > 9999 else ''}{year:04}{time:-%m-%dT%H:%M:%S}.{ms % 1000:03}Z"
-
-
-class DelayTicks:
-    """The common ticks at which all subscriptions of a cluster look for due delayed messages (B-21).
-
-    Ticks are delayedDeliveryTickTimeMillis apart, counted from the first alarm. An alarm goes off at the first tick
-    after its time, so a message may come up to a tick late. In Pulsar all subscriptions share one hashed wheel timer.
-    """
-
-    def __init__(self, tick_ms: int) -> None:
-        self._tick_us = tick_ms * 1000
-        self._begin: float | None = None
-
-    def after(self, now: float, seconds: float) -> float:
-        """Return the time of an alarm set now for `seconds` later. Times are the clock's monotonic seconds."""
-        if self._begin is None:
-            self._begin = now
-        passed_us = round((now + seconds - self._begin) * MICROSECONDS)
-        ticks = passed_us // self._tick_us + 1
-        return self._begin + ticks * self._tick_us / MICROSECONDS

@@ -1,69 +1,103 @@
-"""The cluster: the shared state of its brokers, and the only owner of metadata and storage."""
+"""The cluster: the shared state of its brokers, and the only owner of metadata and storage. And each of its brokers."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
+import socket
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Protocol, TypeVar
+from urllib.parse import urlsplit
 
 from pulsarium.broker.auth.authentication import Authentication
 from pulsarium.broker.auth.authorization import Authorization
 from pulsarium.broker.auth.revoked import watch_grants
 from pulsarium.broker.auth.tls import TlsContext
-from pulsarium.broker.clock import Clock, DelayTicks
+from pulsarium.broker.clock import Clock, SteeredTime
 from pulsarium.broker.config.dynamic import DynamicSettings
 from pulsarium.broker.config.keys import Config
+from pulsarium.broker.config.listeners import Listener, parse_listeners
 from pulsarium.broker.config.profile import Profile
 from pulsarium.broker.config.version import VERSION
+from pulsarium.broker.logs import PartLog
+from pulsarium.broker.model.client import AssignedBroker
+from pulsarium.broker.model.compaction.compactor import Compactor
 from pulsarium.broker.model.context import NamespaceContext
-from pulsarium.broker.model.ledger.cache import EntryCache
+from pulsarium.broker.model.delay_ticks import DelayTicks
+from pulsarium.broker.model.errors import ServiceNotReadyError
+from pulsarium.broker.model.ledger.ledger import EntryCache, limit_of
 from pulsarium.broker.model.namespace.metadata import Metadata
 from pulsarium.broker.model.namespace.ownership import Ownership
+from pulsarium.broker.model.rate.publish_buffer import PublishBuffer
 from pulsarium.broker.model.rate.rates import BrokerLimits, Limits, ResourceGroups
+from pulsarium.broker.model.refusals import Refusals
 from pulsarium.broker.model.scalable.controller import Controllers
 from pulsarium.broker.model.scalable.topics import ScalableTopics
 from pulsarium.broker.model.schema.registry import SchemaRegistry
+from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.topics import Topics
 from pulsarium.broker.model.transaction.coordinators import Coordinators
 from pulsarium.broker.model.transaction.scalable import ScalableCoordinators
 from pulsarium.broker.model.upkeep import start_upkeep
-from pulsarium.broker.publish_buffer import PublishBuffer
-from pulsarium.broker.slices import Door, Slice
+from pulsarium.broker.net.slices import Admission, Slice
+from pulsarium.broker.storage.held_commits import HeldCommits
 from pulsarium.broker.storage.interface import WRITTEN_BY, Entries, Storage
 from pulsarium.broker.turn import Turn
-from pulsarium.proto.topic_name import NON_PERSISTENT, PERSISTENT, TopicName, is_system_topic
+from pulsarium.proto.special_names import is_system_topic
+from pulsarium.proto.topic_name import NON_PERSISTENT, PERSISTENT, TopicName
 
-if TYPE_CHECKING:
-    from pulsarium.broker.broker import Broker
-    from pulsarium.broker.lab import Lab
-    from pulsarium.broker.model.compaction.compactor import Compactor
-    from pulsarium.broker.session.hooks import Hooks
+log = PartLog("broker")
+T = TypeVar("T")
 
 LEDGER_COUNTER = "/counters/ledger-id"
 COUNTER_RETRY = 1.0  # seconds
 START_COUNTER = "/counters/starts"
+WHOLE_BUNDLE = "0x00000000_0xffffffff"
+SKIPPED_NUMBERS = 1 << 17
+"""More than the changes that are only in the entry log (storage/applier.py), which is what can be lost."""
 
 
-class Cluster:
+class Surrounded:
+    """A cluster or a broker that other objects stand around, one of each class: a lab, the open WebSockets.
+
+    It runs without them, and does not know their classes.
+    """
+
+    def __init__(self) -> None:
+        self._around: dict[type, object] = {}
+
+    def attach(self, other: T) -> T:
+        """Let others find an object by its class, and return the object."""
+        self._around[type(other)] = other
+        return other
+
+    def attached(self, kind: type[T]) -> T:
+        """Return the object of a class that was attached. Raise `LookupError` when none was."""
+        found = self._around[kind]
+        assert isinstance(found, kind)
+        return found
+
+
+class Cluster(Surrounded):
     """Storage, metadata, schemas, topics, clock, turn and brokers. Must be created inside a trio run."""
 
     def __init__(self, config: Config, profile: Profile, storage: Storage) -> None:
-        self.config = config
+        super().__init__()
         self.profile = profile
         self.storage = storage
         self.clock = Clock()
         self._namespaces: dict[str, NamespaceContext] = {}
         self.delay_ticks = DelayTicks(config.delayedDeliveryTickTimeMillis)
-        self.door = Door()  # for new connections and HTTP requests
-        self.turn = Turn(storage)
-        self.cache = EntryCache(storage, config.managedLedgerCacheSizeMB << 20)
+        self.admission = Admission()  # for new connections and HTTP requests
+        self.turn = Turn(storage, HeldCommits() if profile.separate_publish_times else None)
+        self.cache = EntryCache(storage, limit_of(config.managedLedgerCacheSizeMB, storage))
         self.compactor: Compactor | None = None
-        self.lab: Lab | None = None  # set by open_core
-        self.hooks: Hooks | None = None  # set by the lab while it needs them
+        self.refusals = Refusals()
         self.turn.every_turn(self.cache.trim)
         self.publish_buffer = PublishBuffer(self.turn, self.cache, config.maxMessagePublishBufferSizeInMB << 20)
         self.turn.every_turn(self.publish_buffer.review)
         self.metadata = Metadata(self.turn, config.clusterName)
         self.dynamic = DynamicSettings(config, self.metadata.records)
+        self.config: Config = self.dynamic.config
+        config = self.config
         self.schemas = SchemaRegistry(self.turn, self.next_ledger_id)
         self.topics = Topics(self, self.metadata, self.schemas)
         self.scalable = ScalableTopics(self, self.metadata, self.topics, self.schemas)
@@ -72,7 +106,7 @@ class Cluster:
         self._groups = ResourceGroups(
             self.clock, self.metadata.records, limit_dispatch=profile.resource_groups_limit_dispatch
         )
-        self._recover(storage.load_metadata())
+        self._recover(self._beyond_lost(storage.load_metadata()))
         self.authentication = (
             Authentication(config, self.clock.token_expiry.now_ms) if config.authenticationEnabled else None
         )
@@ -92,7 +126,7 @@ class Cluster:
         self.scalable_coordinators: ScalableCoordinators[Broker] | None = None
         if config.transactionCoordinatorScalableTopicsEnabled:
             self.scalable_coordinators = ScalableCoordinators(self, self.ownership, self.topics)
-        self.dynamic.on_changed = self._settings_changed
+        self.dynamic.listeners.append(self._settings_changed)
         start_upkeep(self.clock, config, self.topics)
         self._producer_names = 0
 
@@ -187,6 +221,16 @@ class Cluster:
 
     # what is stored
 
+    def _beyond_lost(self, kept: dict[str, bytes]) -> dict[str, bytes]:
+        """Return the metadata with counters beyond all numbers that lost commits can have given away."""
+        if not self.storage.has_lost_commits:
+            return kept
+        counters = {
+            path: str(int(kept.get(path, b"0")) + SKIPPED_NUMBERS).encode() for path in (LEDGER_COUNTER, START_COUNTER)
+        }
+        self.turn.store(LEDGER_COUNTER, counters[LEDGER_COUNTER])  # the number of starts is stored anyway
+        return {**kept, **counters}
+
     def _recover(self, kept: dict[str, bytes]) -> None:
         """Load the metadata in `kept`."""
         self._kept = kept
@@ -260,3 +304,182 @@ class Cluster:
     def recovered_under(self, path: str) -> Sequence[tuple[str, bytes]]:
         """Return, only once, the names and values stored in the folder `path` when the broker started."""
         return [(kept[len(path) + 1 :], self._kept.pop(kept)) for kept in self._folders.pop(path, [])]
+
+
+class Connection(Protocol):
+    """A client's connection, as its broker sees it."""
+
+    address: str
+
+    def close(self, reason: str = "") -> None:
+        """Disconnect the client, and forget its producers and consumers."""
+        ...
+
+
+class Broker(Surrounded):
+    """A broker of a cluster. Its ports are known once it listens."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__()
+        self.cluster = cluster
+        self.config = cluster.config
+        self.profile = cluster.profile
+        self.clock = cluster.clock
+        self.turn = cluster.turn
+        self.metadata = cluster.metadata
+        self.schemas = cluster.schemas
+        self.topics = cluster.topics
+        self._listeners = parse_listeners(self.config.advertisedListeners)
+        self.sessions: set[Connection] = set()
+        self.noted_last_entries = False  # whether the log has named the first client that gets them
+        self.alive = True
+        self.on_shutdown: Callable[[], None] = lambda: None  # called when an operator shuts the broker down
+        self.started_ms = self.clock.now_ms()
+        self.up_since_ms = self.clock.machine.now_ms()
+        self.port = self.config.brokerServicePort
+        self.http_port = self.config.webServicePort
+        self.port_tls = self.config.brokerServicePortTls
+        self.http_port_tls = self.config.webServicePortTls
+        cluster.ownership.members.append(self)
+        if cluster.coordinators is not None:
+            cluster.coordinators.provide()
+        self._leaders_changed()
+
+    def clock_of(self, topic: TopicName) -> SteeredTime:
+        """Return the clock of a topic's namespace, or the broker's when the namespace does not exist."""
+        namespace = str(topic.namespace_name)
+        return self.clock.of(namespace) if namespace in self.metadata.namespaces else self.clock
+
+    # addresses
+
+    @property
+    def advertised_address(self) -> str:
+        return self.config.advertisedAddress or "localhost"
+
+    @property
+    def web_address(self) -> str:
+        """Return host:port of HTTP, which is the broker's id in Pulsar's texts."""
+        return f"{self.advertised_address}:{self.http_port}"
+
+    @property
+    def ports(self) -> set[int]:
+        """Return the ports of both protocols, with and without TLS."""
+        every = (self.port, self.http_port, self.port_tls, self.http_port_tls)
+        return {port for port in every if port is not None}
+
+    @property
+    def addresses(self) -> set[str]:
+        """Return host:port of the binary protocol, in every form that clients know."""
+        hosts = (self.advertised_address, self.config.bindAddress, "127.0.0.1", "localhost")
+        ports = [port for port in (self.port, self.port_tls) if port is not None]
+        urls = (url for listener in self._listeners.values() for url in (listener.pulsar, listener.pulsar_ssl) if url)
+        return {*(f"{host}:{port}" for host in hosts for port in ports), *(urlsplit(url).netloc for url in urls)}
+
+    @property
+    def hosts(self) -> set[str]:
+        """Return the names by which HTTP clients may know this broker."""
+        urls = (url for listener in self._listeners.values() for url in listener if url)
+        named = {urlsplit(url).hostname or "" for url in urls}
+        machine = socket.gethostname()
+        own = (machine, f"{machine.partition('.')[0]}.local")  # .local: the machine's name in mDNS
+        return {self.advertised_address, self.config.bindAddress, *own, *named}
+
+    def listener(self, name: str = "") -> Listener | None:
+        """Return the URLs for LOOKUP (advertisedListeners), or None for an unknown listener."""
+        listeners = self._listeners
+        if name:
+            found = listeners.get(name)
+            return found if found is not None and (found.pulsar or found.pulsar_ssl) else None
+        if listeners:
+            return listeners[self.config.internalListenerName or next(iter(listeners))]
+        return self.listener_at(self.advertised_address)
+
+    def listener_at(self, host: str) -> Listener:
+        """Return the URLs of the bound ports, with `host` as the name of this machine."""
+        return Listener(
+            pulsar=f"pulsar://{host}:{self.port}",
+            pulsar_ssl="" if self.port_tls is None else f"pulsar+ssl://{host}:{self.port_tls}",
+            http=f"http://{host}:{self.http_port}",
+            https="" if self.http_port_tls is None else f"https://{host}:{self.http_port_tls}",
+        )
+
+    @property
+    def assigned(self) -> AssignedBroker:
+        """Return the URLs that CLOSE_ commands name when this broker takes over a topic."""
+        urls = self.listener()
+        return AssignedBroker("", "") if urls is None else AssignedBroker(urls.pulsar, urls.pulsar_ssl)
+
+    def listening(
+        self, port: int, http_port: int, port_tls: int | None = None, http_port_tls: int | None = None
+    ) -> None:
+        """Set the bound ports."""
+        self.port, self.http_port = port, http_port
+        self.port_tls, self.http_port_tls = port_tls, http_port_tls
+
+    # topics
+
+    def find_or_create(self, name: TopicName, *, create: bool, absent: str) -> Topic:
+        """Return a topic for a producer or consumer, created if needed and `create`.
+
+        Raise `ServiceNotReadyError` when another broker serves the topic. `absent` is the error text for a missing
+        topic.
+        """
+        if self.cluster.ownership.owner(name) is not self:
+            raise self.not_served(name)
+        return self.topics.find_or_create(name, create=create, absent=absent)
+
+    def not_served(self, name: TopicName) -> ServiceNotReadyError:
+        """Return the error for a client that asks for a topic of another broker."""
+        bundle = self.cluster.ownership.bundle_of(name) or WHOLE_BUNDLE
+        return ServiceNotReadyError(
+            f"Namespace bundle ({name.namespace_name}/{bundle}) for topic ({name}) not served by this "
+            f"instance:{self.web_address}. Please redo the lookup."
+        )
+
+    def loaded_topics(self) -> Iterator[Topic]:
+        """Return an iterator over the topics that this broker serves now, without those that are closed meanwhile."""
+        owner = self.cluster.ownership.owner
+        loaded = list(self.topics.loaded.values())
+        return (topic for topic in loaded if not topic.closed and owner(topic.name) is self)
+
+    # sessions
+
+    def close_session(self, session: Connection) -> None:
+        self.sessions.discard(session)
+        session.close()
+
+    def close_sessions(self) -> None:
+        for session in list(self.sessions):
+            self.close_session(session)
+
+    # life
+
+    def stop(self) -> None:
+        """Stop the broker as if its process ended: disconnect clients and release bundles.
+
+        Storage and metadata belong to the cluster and stay.
+        """
+        topics, ownership = list(self.loaded_topics()), self.cluster.ownership
+        self.alive = False
+        self.close_sessions()
+        self.cluster.controllers.release_all_of(self)
+        for topic in topics:
+            if not topic.closed:  # an unused topic closed with its last client
+                try:
+                    self.topics.unload(topic.name)
+                except Exception as error:  # the other brokers of this process must go on
+                    log.error("a topic could not be unloaded", exception=error, topic=topic.name)
+        for namespace, bundle in ownership.bundles_of(self):
+            ownership.release(namespace, bundle)
+        self._leaders_changed()
+
+    def start(self) -> None:
+        """Start the broker again. It owns no bundle."""
+        self.alive = True
+        self.started_ms = self.clock.now_ms()
+        self.up_since_ms = self.clock.machine.now_ms()
+        self._leaders_changed()
+
+    def _leaders_changed(self) -> None:
+        if self.cluster.scalable_coordinators is not None:
+            self.cluster.scalable_coordinators.leaders_changed()

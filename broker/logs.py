@@ -16,7 +16,7 @@ _SECRET_WORDS: Final = ("password", "secret", "token", "credential", "auth_data"
 _LONGEST_VALUE: Final = 300  # bounds names and versions, which clients choose
 
 
-class Event:
+class LogEvent:
     """A message with its facts. str() is the text line, so any handler of logging prints all of it."""
 
     __slots__ = ("facts", "message")
@@ -34,7 +34,7 @@ class Event:
         return {name: _plain(name, value) for name, value in self.facts.items()}
 
 
-class Log:
+class PartLog:
     """The log of one part of the broker, on top of `logging.getLogger("pulsarium.<name>")`."""
 
     __slots__ = ("_logger",)
@@ -63,7 +63,7 @@ class Log:
         self, level: int, message: str, facts: dict[str, object], exception: BaseException | None = None
     ) -> None:
         if self._logger.isEnabledFor(level):
-            self._logger.log(level, Event(message, facts), exc_info=exception)
+            self._logger.log(level, LogEvent(message, facts), exc_info=exception)
 
 
 def _plain(name: str, value: object) -> str | int | float | bool | None:

@@ -5,24 +5,24 @@ from __future__ import annotations
 import errno
 import socket
 import sys
-from collections.abc import AsyncIterator, Sequence
-from contextlib import ExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from importlib import import_module
 
 import trio
 
-from pulsarium.broker.broker import Broker
-from pulsarium.broker.cluster import Cluster
+from pulsarium.broker import commands
+from pulsarium.broker.cluster import Broker, Cluster
 from pulsarium.broker.config.meaning import ConfigError
 from pulsarium.broker.config.options import PortNumbers, ServeOptions
-from pulsarium.broker.errors import PortInUse
 from pulsarium.broker.lab import Lab
 from pulsarium.broker.model.compaction.compaction import make_engine
+from pulsarium.broker.net.accepting import PortInUse
 from pulsarium.broker.session.transport import accept, over_tls
 from pulsarium.broker.storage.interface import Storage, StorageError
 
-WEB = "pulsarium.broker.web"
+WEB = "pulsarium.broker.web.routes"
 STORAGE_GRACE = 0.5  # seconds for the last writes; SIGTERM must end a broker within one
 
 
@@ -105,9 +105,10 @@ class RunningBroker:
     async def serve(
         self, *, web_when_asked: bool = False, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
     ) -> None:
-        """Answer on the bound ports until killed. `task_status` reports when all ports answer.
+        """Answer on the bound ports until killed. `task_status` reports when the binary port answers.
 
-        With `web_when_asked`, HTTP, whose import takes 0.2 s, waits for its first connection.
+        HTTP answers after an import of 0.2 s. Connections of that time wait in the queue of the listening socket. With
+        `web_when_asked`, the import waits for the first connection.
         """
         self._scope, self._ended = trio.CancelScope(), trio.Event()
         try:
@@ -117,9 +118,8 @@ class RunningBroker:
                     tls = self.broker.cluster.tls
                     if tls is not None and self._ports.binary_tls is not None:
                         nursery.start_soon(accept, self.broker, self._ports.binary_tls, over_tls(tls.current))
+                    task_status.started()
                     if web_when_asked:
-                        task_status.started()
-                        task_status = trio.TASK_STATUS_IGNORED
                         await _any_readable(self._ports.web, self._ports.web_tls)
                     # in a thread, so that clients of the binary port need not wait
                     await trio.to_thread.run_sync(import_module, WEB)
@@ -129,7 +129,6 @@ class RunningBroker:
                     await nursery.start(web.serve_http, site, self._ports.web)
                     if tls is not None and self._ports.web_tls is not None:
                         await nursery.start(partial(web.serve_http, tls=tls), site, self._ports.web_tls)
-                    task_status.started()
         finally:
             self._ended.set()
 
@@ -186,9 +185,7 @@ class RunningCluster:
     @property
     def lab(self) -> Lab:
         """Return the lab, by which a test steers faults, clock and captures."""
-        lab = self.broker.cluster.lab
-        assert lab is not None
-        return lab
+        return self.broker.cluster.attached(Lab)
 
     @property
     def service_url(self) -> str:
@@ -212,22 +209,14 @@ class RunningCluster:
 
 
 async def open_storage(options: ServeOptions) -> Storage:
-    """Return the store of the options. A signal can end the migration of an older format."""
+    """Return the store of the options."""
     if options.data is None:
         from pulsarium.broker.storage.memory import MemoryStorage
 
         return MemoryStorage()
     from pulsarium.broker.storage.sqlite import SqliteStorage
 
-    return await trio.to_thread.run_sync(
-        partial(
-            SqliteStorage,
-            options.data,
-            options.durability,
-            migrating=lambda step: trio.from_thread.check_cancelled(),
-            grace=STORAGE_GRACE,
-        )
-    )
+    return await trio.to_thread.run_sync(partial(SqliteStorage, options.data, options.durability, grace=STORAGE_GRACE))
 
 
 def bind(host: str, port: int, option: str) -> socket.socket:
@@ -270,12 +259,23 @@ async def open_broker(
                 await nursery.start(partial(each.serve, web_when_asked=web_when_asked))
             toxiproxy_url = None
             if control is not None:
-                from pulsarium.broker.lab.toxiproxy import serve_toxiproxy
+                from pulsarium.broker.web.toxiproxy import serve_toxiproxy
 
                 await nursery.start(serve_toxiproxy, first, control)
                 toxiproxy_url = f"http://{url_host(options.host)}:{_number(control)}"
-            yield RunningCluster(running, toxiproxy_url)
+            with watched(first.cluster.turn.stalls):  # while clients can wait
+                yield RunningCluster(running, toxiproxy_url)
             nursery.cancel_scope.cancel()
+
+
+@contextmanager
+def watched(instrument: trio.abc.Instrument) -> Iterator[None]:
+    """Show the rounds of the event loop to `instrument` until the block ends."""
+    trio.lowlevel.add_instrument(instrument)
+    try:
+        yield
+    finally:
+        trio.lowlevel.remove_instrument(instrument)
 
 
 async def begin_with(lab: Lab, options: ServeOptions) -> None:
@@ -302,7 +302,8 @@ async def open_core(options: ServeOptions, storage: Storage | None = None) -> As
         await nursery.start(storage.run)
         cluster = Cluster(options.config, options.profile, storage)
         cluster.compactor = engine
-        lab = cluster.lab = Lab(cluster, options.lab_dir)
+        commands.attach_to(cluster)
+        lab = cluster.attach(Lab(cluster, options.lab_dir))
         brokers = [Broker(cluster) for _ in range(options.brokers)]
         if options.capture is not None:
             try:
@@ -311,10 +312,12 @@ async def open_core(options: ServeOptions, storage: Storage | None = None) -> As
                 raise ConfigError("--capture", str(options.capture), error.strerror or str(error)) from None
         async with trio.open_nursery() as timers:
             timers.start_soon(cluster.clock.run)
+            timers.start_soon(cluster.turn.run)
             try:
-                await begin_with(lab, options)
-                yield brokers[0]
-                cluster.save()
+                with watched(cluster.turn.fair):
+                    await begin_with(lab, options)
+                    yield brokers[0]
+                    cluster.save()
             finally:
                 lab.stop()
                 cluster.topics.stop_compactions()  # also when canceled, so that no process is left behind

@@ -10,17 +10,22 @@ a new era begins, in which the store contains only successful commits.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import partial
 from itertools import chain
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import trio
 
-from pulsarium.broker.logs import Log
-from pulsarium.broker.storage.interface import Batch, Done, Run, Storage
+from pulsarium.broker.logs import PartLog
+from pulsarium.broker.net.slices import FairQueue, Slice, SliceQueue, Use, in_a_thread, work_for_a_slice
+from pulsarium.broker.net.stalls import Stalls
+from pulsarium.broker.storage.held_commits import HeldCommits
+from pulsarium.broker.storage.interface import Batch, Done, EntryRun, Storage
 
-log = Log("turn")
+log = PartLog("turn")
+T = TypeVar("T")
 
 
 class Dispatchable(Protocol):
@@ -38,8 +43,11 @@ class Flushable(Protocol):
 class Turn:
     """The work noted for the end of the current turn."""
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: Storage, held_commits: HeldCommits | None = None) -> None:
         self.number = 0
+        self._held_commits = held_commits
+        self._began = 0.0  # by `held_commits`, when this turn's messages were read
+        self._publishes = False  # whether the next commit has published messages
         self.ended = 0  # turns so far
         self._in_flight: deque[list[Done]] = deque()  # callbacks of each batch that the store works on
         self._sizes: deque[int] = deque()  # bytes of entries in these batches
@@ -53,12 +61,18 @@ class Turn:
         self._housekeeping: list[Callable[[], None]] = []
         self._scheduled = False  # `finish` will be called, by the turn's beginner or the event loop
         self._finishing = False
-        self._later = 0  # calls of `later` that wait for their own turn
+        self._crowd: dict[Dispatchable, None] = {}  # subscriptions that a turn's slice left for later
+        self._aside = 0  # pieces of work that threads do
+        self._later = SliceQueue()  # work that waits for a turn of its own
+        self.fair = FairQueue()
+        self.stalls = Stalls()
         self._token = trio.lowlevel.current_trio_token()
 
     def begin(self) -> None:
         """Begin a turn whose caller calls `finish`, which saves the event loop a wake-up."""
         self._scheduled = True
+        if self._held_commits is not None:
+            self._began = self._held_commits.now()
 
     # what a turn can note
 
@@ -68,7 +82,7 @@ class Turn:
         if runs:
             runs[0].entries.extend(entries)
         else:
-            runs.append(Run(first, entries))
+            runs.append(EntryRun(first, entries))
             self._due()
 
     def store(self, path: str, value: bytes | None) -> None:
@@ -86,8 +100,15 @@ class Turn:
         self._after_commit.append(done)
         self._due()
 
+    def after_publishing(self, done: Done) -> None:
+        """Call `done` as `after_commit` does, for published messages, whose commit may be held for a moment."""
+        self._publishes = True
+        self.after_commit(done)
+
     def dispatch(self, subscription: Dispatchable) -> None:
         """Let a subscription deliver messages at the end of the turn."""
+        if self._crowd and subscription in self._crowd:
+            return
         self._dispatch[subscription] = None
         self._due()
 
@@ -97,9 +118,33 @@ class Turn:
         self._due()
 
     def later(self, work: Callable[[], None]) -> None:
-        """Run `work` in its own turn, after other due work."""
-        self._later += 1
-        self._token.run_sync_soon(self._run_later, work)
+        """Run `work` in its own turn, after other due work and after clients that send now."""
+        self._later.add(partial(self._run, work))
+
+    def next_slice(self, use: Use, work: Callable[[], None]) -> None:
+        """Run a connection's `work` in its own turn, when the connection is the one that used the loop least."""
+        self.fair.wait(use, partial(self._run, work))
+
+    def in_slices(self, steps: Iterator[None]) -> None:
+        """Go through `steps` for a slice now, and for the rest in turns of their own."""
+        if work_for_a_slice(steps):
+            self.later(partial(self.in_slices, steps))
+
+    def aside(self, work: Callable[[], T], done: Callable[[T], None], failed: Callable[[Exception], None]) -> None:
+        """Let a thread do `work`. Call `done` with its result, or `failed` with its error, in a turn of its own."""
+        self._aside += 1
+        trio.lowlevel.spawn_system_task(self._do_aside, work, done, failed)
+
+    async def _do_aside(
+        self, work: Callable[[], T], done: Callable[[T], None], failed: Callable[[Exception], None]
+    ) -> None:
+        try:
+            then = partial(done, await in_a_thread(work))
+        except Exception as error:  # which must not stop the broker
+            then = partial(failed, error)
+        finally:
+            self._aside -= 1
+        self._run(then)
 
     def every_turn(self, housekeeping: Callable[[], None]) -> None:
         """Run a cheap function at the end of each turn."""
@@ -110,7 +155,8 @@ class Turn:
     def _due(self) -> None:
         if not self._scheduled and not self._finishing:
             self._scheduled = True
-            self._token.run_sync_soon(self._finish_scheduled)
+            with suppress(trio.RunFinishedError):  # the broker has ended, and with it all of its work
+                self._token.run_sync_soon(self._finish_scheduled)
 
     @property
     def is_committed(self) -> bool:
@@ -124,11 +170,10 @@ class Turn:
     @property
     def is_settled(self) -> bool:
         """Return whether no work is due and no commit is under way."""
-        noted = self._after_commit or self._dispatch or self._flush or self._later or not self._batch.is_empty()
-        return not (noted or self._in_flight)
+        noted = self._after_commit or self._dispatch or self._flush or not self._batch.is_empty()
+        return not (noted or self._in_flight or self._later or self.fair or self._aside)
 
-    def _run_later(self, work: Callable[[], None]) -> None:
-        self._later -= 1
+    def _run(self, work: Callable[[], None]) -> None:
         self.begin()
         try:
             work()
@@ -151,7 +196,9 @@ class Turn:
         try:
             while self._after_commit or self._dispatch or not self._batch.is_empty():
                 self._commit()
-                self._run_dispatch()
+                if self._dispatch:
+                    dispatch, self._dispatch = self._dispatch, {}
+                    self._dispatch_in_slices(dispatch)
             for housekeeping in self._housekeeping:
                 try:
                     housekeeping()
@@ -166,13 +213,39 @@ class Turn:
             except Exception as error:  # its error must not stop the other connections
                 log.error("a connection could not be written to", exception=error)
 
-    def _run_dispatch(self) -> None:
-        dispatch, self._dispatch = self._dispatch, {}
-        for subscription in dispatch:
+    async def run(self) -> None:
+        """Tell the results of held commits, until canceled."""
+        if self._held_commits is not None:
+            await self._held_commits.run(self._together)
+
+    def _together(self, tell: Callable[[], None]) -> None:
+        """Tell results of several commits, and finish the turn once."""
+        self._finishing = True
+        try:
+            tell()
+        finally:
+            self._finishing = False
+        self.finish()
+
+    def _dispatch_in_slices(self, dispatch: dict[Dispatchable, None]) -> None:
+        """Dispatch subscriptions for a slice. The others join the crowd, which has turns of its own."""
+        slice_ = Slice()
+        left = iter(dispatch)
+        for subscription in left:
             try:
                 subscription.dispatch()
             except Exception as error:  # its error must not stop the other subscriptions
                 log.error("dispatch failed", exception=error)
+            if slice_.is_over:
+                break
+        late = dict.fromkeys(left)
+        if late and not self._crowd:
+            self.later(self._serve_crowd)
+        self._crowd |= late
+
+    def _serve_crowd(self) -> None:
+        crowd, self._crowd = self._crowd, {}
+        self._dispatch_in_slices(crowd)
 
     def _commit(self) -> None:
         waiting = self._after_commit
@@ -181,14 +254,18 @@ class Turn:
         batch, self._batch, self._after_commit = self._batch, Batch(), []
         batch.era = self._era
         self.number += 1
-        if batch.is_empty() and not self._in_flight:
+        held_commits, publishes, self._publishes = self._held_commits, self._publishes, False
+        if batch.is_empty() and not self._in_flight and (held_commits is None or not publishes):
             _tell(waiting, None)  # nothing to store
         else:
             self._in_flight.append(waiting)
             self._sizes.append(batch.size)
             self.unstored += batch.size
+            done: Done = partial(self._committed, batch.era)
+            if held_commits is not None:
+                done = held_commits.holding(done, self._began) if publishes else held_commits.behind(done)
             try:
-                self._storage.commit(batch, partial(self._committed, batch.era))
+                self._storage.commit(batch, done)
             except Exception as error:  # the store will not report the result
                 log.error("a commit failed in the broker", exception=error)
                 self._committed(batch.era, error)
@@ -208,7 +285,7 @@ class Turn:
         self._in_flight.clear()
         self._sizes.clear()
         self.unstored = 0
-        self._batch, self._after_commit = Batch(), []
+        self._batch, self._after_commit, self._publishes = Batch(), [], False
         self._era += 1
         self.number += 1  # no later note joins the dropped ones
         return failed

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from pulsarium.capture.file import Record
-from pulsarium.capture.lint.checker import Seen
+from pulsarium.capture.file import CaptureRecord
+from pulsarium.capture.lint.checker import RecordFindings
 from pulsarium.capture.lint.frames import Frame
 from pulsarium.proto.entry import checksum_matches, parse_metadata, split, strip_broker_metadata
 from pulsarium.proto.errors import EntryError
@@ -16,7 +16,7 @@ _SHORT = 64  # bytes of a field, unless `full` is set
 _WITH_ENTRIES = {"SEND", "MESSAGE", "GET_LAST_MESSAGE_ID_RESPONSE"}
 
 
-def described(number: int, record: Record, seen: Seen, *, full: bool = False) -> dict[str, Any]:
+def described(number: int, record: CaptureRecord, seen: RecordFindings, *, full: bool = False) -> dict[str, Any]:
     """Return a record as JSON, without unknown values.
 
     The keys are number, connection, kind ("frame", "opened" or "closed"), sender, time (of day, by the broker's clock),

@@ -10,13 +10,13 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from pulsarium.capture.as_json import entry_of, fields_of
-from pulsarium.capture.file import Kind, Record
+from pulsarium.capture.file import CaptureRecord, EventKind
 from pulsarium.capture.lint.checker import Walk
-from pulsarium.capture.lint.exchanges import Exchange
+from pulsarium.capture.lint.exchanges import LintedExchange
 from pulsarium.capture.lint.frames import Frame
 from pulsarium.proto.commands import Direction
 
-Source = Callable[[], Iterable[Record]]
+Source = Callable[[], Iterable[CaptureRecord]]
 """Function that reads a capture from its beginning on each call."""
 
 KEEP_ALIVE = frozenset({"PING", "PONG"})
@@ -109,7 +109,7 @@ def differences(
     return found
 
 
-def _names_of(records: Iterable[Record]) -> set[str]:
+def _names_of(records: Iterable[CaptureRecord]) -> set[str]:
     """Return the names that clients chose. Names that brokers generate may coincide."""
     found: set[str] = set()
     for frame in _frames(records):
@@ -121,7 +121,7 @@ def _names_of(records: Iterable[Record]) -> set[str]:
     return found
 
 
-def _frames(records: Iterable[Record]) -> Iterator[Frame]:
+def _frames(records: Iterable[CaptureRecord]) -> Iterator[Frame]:
     walk = Walk()
     for record in records:
         frame = walk.feed(record)[1].frame
@@ -195,12 +195,12 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def _talks(records: Iterable[Record], normal: _Normal, ignore: Collection[str]) -> list[Talk]:
+def _talks(records: Iterable[CaptureRecord], normal: _Normal, ignore: Collection[str]) -> list[Talk]:
     talks: dict[int, Talk] = {}
     walk = Walk()
     asked: dict[tuple[int, int], int] = {}  # index of a request's step, by connection and number of the request
 
-    def ended(exchanges: Iterable[Exchange]) -> None:
+    def ended(exchanges: Iterable[LintedExchange]) -> None:
         for each in exchanges:
             request = each.request
             at = asked.pop((request.record.connection, request.number), None)
@@ -211,7 +211,7 @@ def _talks(records: Iterable[Record], normal: _Normal, ignore: Collection[str]) 
 
     for record in records:
         checker, seen = walk.feed(record)
-        if record.kind is Kind.OPENED or record.connection not in talks:
+        if record.kind is EventKind.OPENED or record.connection not in talks:
             talks[record.connection] = Talk(record.connection)
         talk = talks[record.connection]
         frame = seen.frame

@@ -45,7 +45,7 @@ class CaptureError(ProtocolError):
     """Data that is not a capture, or a damaged record in its middle."""
 
 
-class Kind(IntEnum):
+class EventKind(IntEnum):
     """Kind of an event on a connection."""
 
     FRAME = 1
@@ -53,11 +53,8 @@ class Kind(IntEnum):
     CLOSED = 3
 
 
-_KINDS = {int(kind): kind for kind in Kind}
-
-
 @dataclass(slots=True)  # a frozen one takes three times as long to make
-class Record:
+class CaptureRecord:
     """An event of one connection.
 
     sender: side that sent the frame or closed the connection, never BOTH.
@@ -65,7 +62,7 @@ class Record:
     note: `reason` of a close (absent for an orderly end), `peer` of an opening, or what a fault did to the frame.
     """
 
-    kind: Kind
+    kind: EventKind
     connection: int
     sender: Direction
     monotonic_ns: int
@@ -124,11 +121,11 @@ class CaptureWriter:
         if self._keep is not None and len(kept) >= 8:
             kept = kept[: 8 + int.from_bytes(kept[4:8], "big") + self._keep]
         self._event(
-            Kind.FRAME, connection, sender, monotonic_ns, wall_ns, len(data) if size is None else size, note, kept
+            EventKind.FRAME, connection, sender, monotonic_ns, wall_ns, len(data) if size is None else size, note, kept
         )
 
     def opened(self, connection: int, monotonic_ns: int, wall_ns: int, **note: Any) -> None:
-        self.record(Record(Kind.OPENED, connection, Direction.CLIENT, monotonic_ns, wall_ns, note=note))
+        self.record(CaptureRecord(EventKind.OPENED, connection, Direction.CLIENT, monotonic_ns, wall_ns, note=note))
 
     def closed(
         self, connection: int, sender: Direction, monotonic_ns: int, wall_ns: int, reason: str = "", **note: Any
@@ -136,9 +133,9 @@ class CaptureWriter:
         """Write that `sender` closed the connection. An orderly end has no `reason`."""
         if reason:
             note = {"reason": reason, **note}
-        self.record(Record(Kind.CLOSED, connection, sender, monotonic_ns, wall_ns, note=note))
+        self.record(CaptureRecord(EventKind.CLOSED, connection, sender, monotonic_ns, wall_ns, note=note))
 
-    def record(self, record: Record) -> None:
+    def record(self, record: CaptureRecord) -> None:
         """Write a record unchanged: no bytes are blanked or cut."""
         times = record.monotonic_ns, record.wall_ns
         self._event(record.kind, record.connection, record.sender, *times, record.size, record.note, record.data)
@@ -176,7 +173,7 @@ class CaptureReader:
         """
         return len(self._tail)
 
-    def feed(self, data: bytes) -> Iterator[Record]:
+    def feed(self, data: bytes) -> Iterator[CaptureRecord]:
         """Add bytes, and yield the records that they complete, in order.
 
         Raise `CaptureError` when the capture cannot be read any further.
@@ -202,28 +199,25 @@ class CaptureReader:
                 start = stop
                 if crc32c(body) != claimed:
                     raise CaptureError("a record is damaged: its checksum does not match")
-                record = self._read(body)
-                if record is not None:
-                    yield record
+                if self.header is None:
+                    self.header = _header(body)
+                else:
+                    yield _event(body)
         finally:
             del tail[:start]
 
-    def _read(self, body: bytes) -> Record | None:
-        if self.header is None:
-            self.header = _header(body)
-            return None
-        if body[0] not in _KINDS:
-            return None  # of a later version, with more kinds
-        try:
-            kind, connection, sender, monotonic, wall, size, note_size = _EVENT.unpack_from(body)
-            start = _EVENT.size + note_size
-            note = json.loads(body[_EVENT.size : start]) if note_size else {}
-            data = body[start:]
-            if start > len(body) or len(data) > size or not isinstance(note, dict):
-                raise ValueError("its sizes do not match")
-            return Record(_KINDS[kind], connection, _SENDERS[sender], monotonic, wall, data, size, note)
-        except (ValueError, IndexError, RecursionError, struct.error) as error:
-            raise CaptureError(f"a record cannot be parsed: {error}") from None
+
+def _event(body: bytes) -> CaptureRecord:
+    try:
+        kind, connection, sender, monotonic, wall, size, note_size = _EVENT.unpack_from(body)
+        start = _EVENT.size + note_size
+        note = json.loads(body[_EVENT.size : start]) if note_size else {}
+        data = body[start:]
+        if start > len(body) or len(data) > size or not isinstance(note, dict):
+            raise ValueError("its sizes do not match")
+        return CaptureRecord(EventKind(kind), connection, _SENDERS[sender], monotonic, wall, data, size, note)
+    except (ValueError, IndexError, RecursionError, struct.error) as error:
+        raise CaptureError(f"a record cannot be parsed: {error}") from None
 
 
 def scrubbed(data: bytes, *, damaged: bool = False) -> bytes:
@@ -317,11 +311,12 @@ def _record(body: bytes) -> bytes:
 def _header(body: bytes) -> Header:
     try:
         given = json.loads(body[1:]) if body[0] == _HEADER else {}
-        header = Header(**{name: given[name] for name in Header.__slots__})
+        version = given["version"]
+        if version == VERSION:
+            return Header(**{name: given[name] for name in Header.__slots__})
     except (ValueError, TypeError, KeyError, RecursionError):
         raise CaptureError("the capture has no header") from None
-    if header.version != VERSION:
-        raise CaptureError(
-            f"the capture has format {header.version}, and this version of Pulsarium reads format {VERSION}"
-        )
-    return header
+    raise CaptureError(
+        f"the capture has format {version}, and this version of Pulsarium reads format {VERSION}: use the version that "
+        "wrote it, or capture again"
+    )

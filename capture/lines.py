@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 from pulsarium.capture.as_json import described
-from pulsarium.capture.file import Kind, Record
-from pulsarium.capture.lint.checker import Seen
+from pulsarium.capture.file import CaptureRecord, EventKind
+from pulsarium.capture.lint.checker import RecordFindings
 from pulsarium.proto.commands import Direction
 from pulsarium.proto.text import printable
 
@@ -18,7 +18,7 @@ _LONGEST = 80  # characters of a value
 
 
 class Style(Protocol):
-    """Add colors and weight to a text, as `click.style` does."""
+    """Add colors and weight to a text."""
 
     def __call__(
         self, text: str, *, fg: str | None = None, bold: bool | None = None, dim: bool | None = None
@@ -30,7 +30,7 @@ def unstyled(text: str, *, fg: str | None = None, bold: bool | None = None, dim:
     return text
 
 
-class Lines:
+class CaptureLines:
     """Format the records of one capture. Times are in seconds since the first record."""
 
     def __init__(self, *, full: bool = False, style: Style = unstyled) -> None:
@@ -39,7 +39,7 @@ class Lines:
         self._full = full
         self._begin: int | None = None
 
-    def of(self, number: int, record: Record, seen: Seen) -> str:
+    def of(self, number: int, record: CaptureRecord, seen: RecordFindings) -> str:
         if self._begin is None:
             self._begin = record.monotonic_ns
         seconds = (record.monotonic_ns - self._begin) / 1e9
@@ -48,10 +48,10 @@ class Lines:
         line = self._style(head, dim=True) + self._what(record, seen, told)
         return "\n".join([line, *(self._below(told) if self._full else ())])
 
-    def _what(self, record: Record, seen: Seen, told: Mapping[str, Any]) -> str:
+    def _what(self, record: CaptureRecord, seen: RecordFindings, told: Mapping[str, Any]) -> str:
         note = _pairs(told.get("note", {}))
         if seen.frame is None:
-            word = "opened" if record.kind is Kind.OPENED else f"closed by the {record.sender.value}"
+            word = "opened" if record.kind is EventKind.OPENED else f"closed by the {record.sender.value}"
             return self._style(f"{word} {note}".rstrip(), bold=True)
         frame = seen.frame
         name = f"{frame.name or '?':<22}"
@@ -101,7 +101,7 @@ def _tree(name: str, value: Any, indent: int) -> Iterator[str]:
 
 
 def _pairs(fields: Mapping[str, Any], hidden: set[str] = frozenset()) -> str:  # type: ignore[assignment]
-    return " ".join(f"{name}={_value(value)}" for name, value in fields.items() if name not in hidden)
+    return " ".join(f"{printable(name)}={_value(value)}" for name, value in fields.items() if name not in hidden)
 
 
 def _value(value: Any) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from pulsarium.capture.file import CaptureError, Kind, Record
+from pulsarium.capture.file import CaptureError, CaptureRecord, EventKind
 from pulsarium.capture.lint.checker import Walk
 from pulsarium.capture.lint.exchanges import answered_key
 from pulsarium.capture.lint.frames import Frame
@@ -17,6 +17,7 @@ from pulsarium.proto.entry import build, checksum_matches, parse_metadata, paylo
 from pulsarium.proto.errors import EntryError
 from pulsarium.proto.framing import frame as framed
 from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand, MessageIdData
+from pulsarium.proto.numbers import unsigned
 
 Key = tuple[int, object]
 """Connection, and a name that the frames of both brokers share."""
@@ -49,7 +50,7 @@ class Await:
 
 
 @dataclass(frozen=True, slots=True)
-class Close:
+class CloseStep:
     """Close the connection, or wait until the broker does."""
 
     connection: int
@@ -69,19 +70,19 @@ class Replay:
         self._transactions: dict[Transaction, Transaction] = {}
         self._names: dict[str, str] = {}
 
-    def steps(self, records: Iterable[Record]) -> Iterator[Open | Send | Await | Close]:
+    def steps(self, records: Iterable[CaptureRecord]) -> Iterator[Open | Send | Await | CloseStep]:
         """Yield the steps. Raise `CaptureError` for a frame that the capture has only in part."""
         walk, opened = Walk(), set[int]()
         for record in records:
             frame = walk.feed(record)[1].frame
             connection = record.connection
-            if record.kind is Kind.OPENED:
+            if record.kind is EventKind.OPENED:
                 opened.add(connection)
                 yield Open(connection)
             elif connection not in opened:
                 continue  # its CONNECT is not in the capture
-            elif record.kind is Kind.CLOSED:
-                yield Close(connection, record.sender)
+            elif record.kind is EventKind.CLOSED:
+                yield CloseStep(connection, record.sender)
             elif frame is None or frame.name in _KEEP_ALIVE:
                 continue
             elif record.sender is Direction.CLIENT:
@@ -156,7 +157,7 @@ class Replay:
                 for each in value if field.is_repeated else [value]:
                     position = self._positions.get(position_of(each))
                     if position is not None:
-                        each.ledgerId, each.entryId = (number % 2**64 for number in position)
+                        each.ledgerId, each.entryId = map(unsigned, position)
 
     def _entry(self, entry: bytes) -> bytes:
         """Return an entry with the other broker's transaction, and the name that it gave to the producer."""

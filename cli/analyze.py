@@ -12,6 +12,7 @@ import click
 
 from pulsarium.cli.interrupts import closing_at_ctrl_c
 from pulsarium.cli.refusal import RequestRefused, RunRefused
+from pulsarium.cli.terminal import replace_line
 from pulsarium.proto.text import printable
 
 if TYPE_CHECKING:
@@ -139,5 +140,4 @@ def _cell(value: Any) -> str:
 
 def _tell(what: str) -> None:
     """Show the current step on a terminal, in place of the last one."""
-    if sys.stderr.isatty():
-        click.echo(f"\r\x1b[K{what}", nl=False, err=True)
+    replace_line(what, sys.stderr)

@@ -15,10 +15,11 @@ import click
 
 from pulsarium.cli.grouped import GroupedCommand, options_of
 from pulsarium.cli.logs import LEVELS
-from pulsarium.cli.refusal import Refusal, RequestRefused, RunRefused
+from pulsarium.cli.refusal import CommandRefusal, RequestRefused, RunRefused
+from pulsarium.cli.terminal import progress
 
 if TYPE_CHECKING:
-    from pulsarium.broker.broker import Broker
+    from pulsarium.broker.cluster import Broker
     from pulsarium.broker.config import ServeOptions
     from pulsarium.broker.model.compaction.compactor import Compactable, Compactor, Steps, Writer
     from pulsarium.broker.model.compaction.raw import RawMessage, RawReader
@@ -35,7 +36,13 @@ STEPS = 1000  # in the progress bar
 
 @click.command(cls=GroupedCommand, short_help="Compact topics of a data folder whose broker is stopped.")
 @click.argument("topics", metavar="TOPIC...", nargs=-1, required=True)
-@data("--data", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", required=True, help="The data folder.")
+@data(
+    "--data",
+    type=click.Path(file_okay=False, readable=False, path_type=Path),
+    metavar="DIR",
+    required=True,
+    help="The data folder.",
+)
 @data(
     "--config",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -96,7 +103,7 @@ def compact(topics: tuple[str, ...], log_level: str, **asked: Any) -> None:
 
 
 def parse(name: str) -> TopicName:
-    """Return the parsed name of a persistent topic. Raise `Refusal` for another name."""
+    """Return the parsed name of a persistent topic. Raise `CommandRefusal` for another name."""
     from pulsarium.proto.errors import InvalidTopicName
     from pulsarium.proto.topic_name import TopicName
 
@@ -110,7 +117,7 @@ def parse(name: str) -> TopicName:
 
 
 def gather(asked: dict[str, Any]) -> ServeOptions:
-    """Return the options of a broker without ports that only compacts. Raise `Refusal` for wrong options."""
+    """Return the options of a broker without ports that only compacts. Raise `CommandRefusal` for wrong options."""
     from pulsarium.broker.config import ConfigError, ServeOptions, load
     from pulsarium.broker.storage.database import DATABASE_NAME
     from pulsarium.cli.serve import check_engine, pairs
@@ -138,7 +145,7 @@ def gather(asked: dict[str, Any]) -> ServeOptions:
 
 
 def run(options: ServeOptions, names: list[TopicName]) -> bool:
-    """Return whether all topics were compacted. Raise `Refusal` when the data cannot be used."""
+    """Return whether all topics were compacted. Raise `CommandRefusal` when the data cannot be used."""
     import trio
 
     from pulsarium.cli.run import refusal_of
@@ -152,7 +159,7 @@ def run(options: ServeOptions, names: list[TopicName]) -> bool:
         raise _with_advice(refusal) from None
 
 
-def _with_advice(refusal: Refusal) -> Refusal:
+def _with_advice(refusal: CommandRefusal) -> CommandRefusal:
     if "in use by another" in refusal.message:
         return RunRefused(f"{refusal.message}; let the running broker compact: pulsarium admin topics compact TOPIC")
     return refusal
@@ -192,7 +199,7 @@ async def _compact_all(options: ServeOptions, names: list[TopicName]) -> bool:
 
 
 def topics_of(broker: Broker, name: TopicName) -> list[TopicName]:
-    """Return the topic, or its partitions. Raise `Refusal` when the topic does not exist."""
+    """Return the topic, or its partitions. Raise `CommandRefusal` when the topic does not exist."""
     cluster = broker.cluster
     count = cluster.metadata.partitions_of(name)
     found = [name.partition(index) for index in range(count)] if count else [name]
@@ -214,8 +221,8 @@ async def _compact(topic: PersistentTopic) -> bool:
     compaction = topic.compaction
     made = topic.stores.compactor
     assert made is not None
-    compaction.compactor = watched = Watched(made, entries_to_read(topic))
-    bar = click.progressbar(length=STEPS, label=topic.name.local_name, file=sys.stderr)
+    compaction.compactor = watched = WatchedEngine(made, entries_to_read(topic))
+    bar = progress(STEPS, topic.name.local_name, sys.stderr)
     with bar if sys.stderr.isatty() else nullcontext() as shown:
         compaction.trigger()
         while compaction.status == "RUNNING":
@@ -245,7 +252,7 @@ def entries_to_read(topic: PersistentTopic) -> int:
     return left + sum(each.confirmed for each in newer)
 
 
-class Watched:
+class WatchedEngine:
     """An engine with its progress: reading the topic is one half of the work, the second pass or the job the other."""
 
     def __init__(self, made: Compactor, entries: int) -> None:

@@ -1,8 +1,9 @@
-"""`pulsarium conformance`: test clients of scalable topics for conformance with Pulsar's specification."""
+"""`pulsarium conformance`: test clients for conformance with what Pulsar's documents demand."""
 
 from __future__ import annotations
 
 import shlex
+import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,15 +14,17 @@ import click
 from pulsarium.cli.grouped import Commands
 from pulsarium.cli.interrupts import closing_at_ctrl_c
 from pulsarium.cli.refusal import RequestRefused, RunRefused
+from pulsarium.cli.terminal import progress, styled
 
 if TYPE_CHECKING:
-    from pulsarium.kit.run import Client, Result
-    from pulsarium.kit.scenario import Scenario
+    from pulsarium.conformance.protocol import Client
+    from pulsarium.conformance.run import Result
+    from pulsarium.conformance.scenario import Scenario
 
 
 @click.group(cls=Commands)
 def conformance() -> None:
-    """Test clients for conformance with Pulsar's specification of scalable topics."""
+    """Test clients for conformance with what Pulsar's documents demand."""
 
 
 @conformance.command()
@@ -39,8 +42,18 @@ def conformance() -> None:
 @click.option(
     "--report", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="Write the report to DIR."
 )
+@click.option("--broker", metavar="URL", help="Use this running broker, behind a proxy. Needs --admin-url.")
+@click.option("--admin-url", metavar="URL", help="Find the broker's REST API here.")
 @click.option("--list", "show", is_flag=True, help="List the scenarios and exit.")
-def client(command: str | None, scenario: str | None, spec: str, report: Path | None, show: bool) -> None:
+def client(
+    command: str | None,
+    scenario: str | None,
+    spec: str,
+    report: Path | None,
+    broker: str | None,
+    admin_url: str | None,
+    show: bool,
+) -> None:
     """Run scenarios with a client, by way of its adapter, and judge the client.
 
     An adapter is a program that reads requests from its standard input and writes answers to its standard output, one
@@ -51,15 +64,14 @@ def client(command: str | None, scenario: str | None, spec: str, report: Path | 
       pulsarium conformance client --command './adapter --verbose' --report build/conformance
     \b
     Test the client of this package, as Pulsar 5.0.0-M1 behaves:
-      pulsarium conformance client --command 'python -m pulsarium.kit.adapters.ours' --spec 5.0-m1
+      pulsarium conformance client --command 'python -m pulsarium.conformance.adapters.ours' --spec 5.0-m1
 
     DIR receives conformance.html, conformance.xml (JUnit) and the adapter's log of each scenario. The exit code is 1
     when a scenario failed or had an error. A scenario that the client cannot do is reported as unsupported, and never
     as passed.
     """
-    from pulsarium.kit import scenarios as _  # noqa: F401 - fills the table
-    from pulsarium.kit.run import matching
-    from pulsarium.kit.scenario import SCENARIOS
+    from pulsarium.conformance.run import matching
+    from pulsarium.conformance.scenarios import SCENARIOS
 
     try:
         chosen = matching(SCENARIOS.values(), [name for name in (scenario or "").replace(",", " ").split() if name])
@@ -76,22 +88,33 @@ def client(command: str | None, scenario: str | None, spec: str, report: Path | 
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise RunRefused(f"--report {folder}: {error.strerror}") from None
-    results, about = _run(shlex.split(command), chosen, spec, folder)
+    if (broker is None) != (admin_url is None):
+        raise RequestRefused("--broker and --admin-url belong together: pass both")
+    results, about = _run(shlex.split(command), chosen, spec, folder, broker, admin_url)
     _tell(results, about, spec, folder)
     if any(each.is_bad for each in results):
         raise SystemExit(1)
 
 
 def _run(
-    command: Sequence[str], scenarios: Sequence[Scenario], spec: str, folder: Path
+    command: Sequence[str],
+    scenarios: Sequence[Scenario],
+    spec: str,
+    folder: Path,
+    broker: str | None,
+    admin_url: str | None,
 ) -> tuple[list[Result], Client | None]:
-    from pulsarium.kit.run import Runner
-    from pulsarium.kit.side import our_brokers
+    from pulsarium.conformance.run import Runner
+    from pulsarium.conformance.side import given_broker, our_brokers
 
+    try:
+        brokers = given_broker(broker, admin_url, folder) if broker and admin_url else our_brokers(spec)
+    except ValueError as error:
+        raise RequestRefused(f"--broker {error}") from None
     with (
         closing_at_ctrl_c(),
-        our_brokers(spec) as side,
-        click.progressbar(length=len(scenarios), label="scenarios", show_pos=True) as bar,
+        brokers as side,
+        progress(len(scenarios), "scenarios", sys.stdout, show_pos=True) as bar,
     ):
         runner = Runner(command, side, spec, folder)
         results = runner.run(scenarios, lambda result: bar.update(1))
@@ -99,11 +122,11 @@ def _run(
 
 
 def _tell(results: Sequence[Result], about: Client | None, spec: str, folder: Path) -> None:
-    from pulsarium.kit import report
+    from pulsarium.conformance import report
 
     for each in results:
         if each.is_bad:
-            click.echo(f"{click.style(str(each.verdict), fg='red')} {each.scenario.name}: {each.reason}")
+            click.echo(f"{styled(str(each.verdict), fg='red')} {each.scenario.name}: {each.reason}")
     for note in report.contradictions(results):
         click.echo(f"contradiction, run as {spec}: {note}")
     for name, text in (

@@ -15,24 +15,24 @@ import click
 
 from pulsarium.cli.grouped import GroupedCommand
 from pulsarium.cli.ready import URLS, Urls
-from pulsarium.cli.refusal import Refusal, RequestRefused, RunRefused
+from pulsarium.cli.refusal import CommandRefusal, RequestRefused, RunRefused
 from pulsarium.cli.serve import FILE, broker_options, gather, output
 
 if TYPE_CHECKING:
     from pulsarium.broker.config import ServeOptions
-    from pulsarium.cli.run import Opener, Running
+    from pulsarium.cli.run import Opener, RunningBrokers
 
 _FORWARDED: Final = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
 _FROM_KEYBOARD: Final = ("SIGINT", "SIGQUIT")
 
 
-class NotFound(Refusal):
+class NotFound(CommandRefusal):
     """The program does not exist."""
 
     exit_code = 127
 
 
-class NotExecutable(Refusal):
+class NotExecutable(CommandRefusal):
     """The program exists and cannot be executed."""
 
     exit_code = 126
@@ -93,9 +93,9 @@ async def accompany(options: ServeOptions, opener: Opener, command: Sequence[str
 
     from pulsarium.cli.run import GRACE_SECONDS, log, ready
 
-    run = Run(command)
-    heeded = [number for number in _numbers(*_FORWARDED) if signal.getsignal(number) is not signal.SIG_IGN]
-    with trio.open_signal_receiver(*heeded) as signals:
+    run = CommandProcess(command)
+    forwarded = [number for number in _numbers(*_FORWARDED) if signal.getsignal(number) is not signal.SIG_IGN]
+    with trio.open_signal_receiver(*forwarded) as signals:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(run.forward, signals)
             with run.scope:
@@ -109,7 +109,7 @@ async def accompany(options: ServeOptions, opener: Opener, command: Sequence[str
     return run.status
 
 
-class Run:
+class CommandProcess:
     """The process of the command, its exit code, and the signals that go on to it."""
 
     def __init__(self, command: Sequence[str]) -> None:
@@ -122,7 +122,7 @@ class Run:
         self._begun: trio.Event | None = None  # set when the command runs, or cannot be started
 
     async def to_its_end(self, env: Mapping[str, str]) -> None:
-        """Run the command. Raise `Refusal` if the command cannot be started."""
+        """Run the command. Raise `CommandRefusal` if the command cannot be started."""
         import trio
 
         self._begun = trio.Event()
@@ -177,7 +177,7 @@ def environment(running: Urls) -> dict[str, str]:
     return {**others, **{variable: url for variable, url in urls.items() if url is not None}}
 
 
-async def _export(running: Running, path: Path) -> None:
+async def _export(running: RunningBrokers, path: Path) -> None:
     from pulsarium.broker.storage.interface import StorageError
 
     try:

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from pulsarium.cli.refusal import Refusal, RequestRefused, one_line
+from pulsarium.cli.refusal import CommandRefusal, RequestRefused, one_line
+from pulsarium.cli.terminal import guard
 from pulsarium.proto.text import did_you_mean
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -41,7 +42,7 @@ class GroupedCommand(click.Command):
 class Commands(click.Group):
     """A command group that prints each refusal in one line, and suggests a command for a misspelled one."""
 
-    wrong_command_line: type[Refusal] = RequestRefused  # its exit code is that of a wrong command line
+    wrong_command_line: type[CommandRefusal] = RequestRefused  # its exit code is that of a wrong command line
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         commands = [self.get_command(ctx, name) for name in self.list_commands(ctx)]
@@ -49,6 +50,10 @@ class Commands(click.Group):
         if rows:
             with formatter.section("Commands"):
                 formatter.write_dl(rows)
+
+    def main(self, *args: Any, **settings: Any) -> Any:
+        guard()
+        return super().main(*args, **settings)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         with one_line(self.wrong_command_line):

@@ -8,7 +8,7 @@ import sys
 import time
 from typing import TextIO
 
-from pulsarium.broker.logs import Event
+from pulsarium.broker.logs import LogEvent
 from pulsarium.proto.text import printable
 
 LEVELS = ("debug", "info", "warning", "error")
@@ -47,7 +47,7 @@ class JsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
-        event = record.msg if isinstance(record.msg, Event) else Event(record.getMessage(), {})
+        event = record.msg if isinstance(record.msg, LogEvent) else LogEvent(record.getMessage(), {})
         line: dict[str, object] = {
             **event.plain_facts(),
             "time": f"{moment}.{_milliseconds(record)}Z",

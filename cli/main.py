@@ -23,6 +23,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
     "compact": "pulsarium.cli.compact:compact",
     "storage": "pulsarium.cli.storage:storage",
     "analyze": "pulsarium.cli.analyze:analyze",
+    "abandon": "pulsarium.cli.abandon:abandon",
     "fault": "pulsarium.cli.lab.fault:fault",
     "clock": "pulsarium.cli.lab.clock:clock",
     "capture": "pulsarium.cli.lab.capture.main:capture",

@@ -13,7 +13,7 @@ from pulsarium.cli.interrupts import INTERRUPTED
 from pulsarium.proto.errors import MissingExtra
 
 
-class Refusal(click.ClickException):
+class CommandRefusal(click.ClickException):
     """End the command with `pulsarium: <message>`, without usage or traceback."""
 
     def __init__(self, message: str) -> None:
@@ -23,27 +23,27 @@ class Refusal(click.ClickException):
         click.echo(f"pulsarium: {self.message}", file=file or sys.stderr)
 
 
-class RequestRefused(Refusal):
+class RequestRefused(CommandRefusal):
     """The command line or the configuration is wrong."""
 
     exit_code = 2
 
 
-class RunRefused(Refusal):
+class RunRefused(CommandRefusal):
     """The command line is right, but a port, a directory or the disk cannot be used."""
 
     exit_code = 1
 
 
 @contextmanager
-def one_line(wrong_command_line: type[Refusal] = RequestRefused) -> Iterator[None]:
-    """Turn click's own errors into a `Refusal`, and Ctrl-C into exit code 130.
+def one_line(wrong_command_line: type[CommandRefusal] = RequestRefused) -> Iterator[None]:
+    """Turn click's own errors into a `CommandRefusal`, and Ctrl-C into exit code 130.
 
     `wrong_command_line` gives the exit code of click's complaints about the command line.
     """
     try:
         yield
-    except Refusal:
+    except CommandRefusal:
         raise
     except click.UsageError as error:
         if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import gc
 import os
 import signal
 import socket
@@ -16,30 +15,30 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 import trio
 
+from pulsarium.broker.auth.sources import names_file
 from pulsarium.broker.config import Config, ConfigError, LoadedConfig, ServeOptions
 from pulsarium.broker.config.keys import documented_keys
-from pulsarium.broker.config.options import is_loopback
-from pulsarium.broker.logs import Log
+from pulsarium.broker.config.listeners import is_loopback
+from pulsarium.broker.logs import PartLog
+from pulsarium.cli.garbage import keep_what_is_there
 from pulsarium.cli.ready import Urls, ready_content, remove_ready_file, remove_stale_ready_file, write_ready_file
-from pulsarium.cli.refusal import Refusal, RunRefused
+from pulsarium.cli.refusal import CommandRefusal, RunRefused
 
 if TYPE_CHECKING:
     from pulsarium.broker.lab.lab import Lab
 
-log = Log("serve")
+log = PartLog("serve")
 
 GRACE_SECONDS: Final = 0.7  # for an orderly close; then the remaining tasks are canceled, to stop within a second
 # The commit thread needs the interpreter a few times a transaction; a busy loop must yield within a millisecond.
 SWITCH_INTERVAL: Final = 0.001
-# Messages are many short-lived tuples without cycles: collecting garbage less often finds as much.
-GARBAGE_THRESHOLDS: Final = (20_000, 20, 50)
 M_ARENA_MAX: Final = -8
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _MOST_UNKNOWN: Final = 10  # keys in one line of the log
 _CANNOT_BIND: Final = (errno.EACCES, errno.EPERM, errno.EADDRNOTAVAIL)
 
 
-class Running(Urls, Protocol):
+class RunningBrokers(Urls, Protocol):
     """Brokers that can serve; the URLs are those of the first broker."""
 
     @property
@@ -52,14 +51,14 @@ class Running(Urls, Protocol):
 
 
 T = TypeVar("T")
-Opener = Callable[[ServeOptions], AbstractAsyncContextManager[Running]]
+Opener = Callable[[ServeOptions], AbstractAsyncContextManager[RunningBrokers]]
 Job = Callable[[ServeOptions, Opener], Awaitable[T]]
 
 
 def run(options: ServeOptions, loaded: LoadedConfig, announce: Callable[[str], None] | None = None) -> None:
     """Serve until SIGINT or SIGTERM.
 
-    Raise `Refusal` when a port is taken, or when the data directory or the disk cannot be used.
+    Raise `CommandRefusal` when a port is taken, or when the data directory or the disk cannot be used.
     """
     run_loop(options, loaded, partial(serve_until_signal, announce=announce or print_ready))
 
@@ -67,7 +66,7 @@ def run(options: ServeOptions, loaded: LoadedConfig, announce: Callable[[str], N
 def run_loop(options: ServeOptions, loaded: LoadedConfig, job: Job[T]) -> T:
     """Run `job` with the function that opens the broker, on a loop that is tuned for a broker.
 
-    Raise `Refusal` as `run` does.
+    Raise `CommandRefusal` as `run` does.
     """
     from pulsarium.broker.server import open_broker
 
@@ -77,7 +76,6 @@ def run_loop(options: ServeOptions, loaded: LoadedConfig, job: Job[T]) -> T:
         sys.setswitchinterval(SWITCH_INTERVAL)
         raise_file_limit()
         share_one_heap()
-        gc.set_threshold(*GARBAGE_THRESHOLDS)
         return trio.run(job, options, open_broker)
     except BaseException as error:
         refusal = refusal_of(error, options)
@@ -108,7 +106,7 @@ def share_one_heap() -> None:
 
 
 def note_config(loaded: LoadedConfig) -> None:
-    """Log the keys of a broker.conf that have no effect, and warn of unknown keys."""
+    """Log the keys that have no effect. Warn of unknown keys, of missing capabilities, and of secrets in --set."""
     if loaded.unknown:
         more = f", and {len(loaded.unknown) - _MOST_UNKNOWN} more" if len(loaded.unknown) > _MOST_UNKNOWN else ""
         line = f"unknown broker.conf keys, check the spelling: {', '.join(loaded.unknown[:_MOST_UNKNOWN])}{more}"
@@ -116,9 +114,17 @@ def note_config(loaded: LoadedConfig) -> None:
     if loaded.ignored:
         line = f"these keys have no effect here: {', '.join(loaded.ignored)}"
         log.info(line)
-    for name in loaded.places:
+    if loaded.elsewhere:
+        line = f"other releases of Pulsar have these keys, and they have no effect here: {', '.join(loaded.elsewhere)}"
+        log.info(line)
+    for name, lost in loaded.missing:
+        log.warning("this key has no effect here", key=name, why=lost)
+    for name, place in loaded.places.items():
         key = documented_keys()[name]
-        if key.meaning.without_effect and getattr(loaded.config, name) != key.default:
+        value = getattr(loaded.config, name)
+        if place == "--set" and key.meaning.secret and value and not names_file(value):
+            log.warning("everybody on this machine sees the secret in the list of processes: name a file", key=name)
+        if key.meaning.without_effect and value != key.default:
             log.warning("this key has no effect here", key=name, why=key.meaning.without_effect)
 
 
@@ -149,13 +155,14 @@ async def serve_until_signal(options: ServeOptions, opener: Opener, announce: Ca
                     # From here on a signal cancels nothing: the broker closes in its own order, within the grace.
                     if not stopping.is_set():
                         nursery.start_soon(_stop_when_shut_down, running, stopping)
+                        keep_what_is_there()
                         with ready(running, options, announce):
                             await stopping.wait()
             nursery.cancel_scope.cancel()
 
 
 @contextmanager
-def ready(running: Running, options: ServeOptions, announce: Callable[[str], None]) -> Iterator[None]:
+def ready(running: RunningBrokers, options: ServeOptions, announce: Callable[[str], None]) -> Iterator[None]:
     """Announce the broker with the ready line, and keep the ready file while the block runs."""
     urls = (running.service_url, running.admin_url, running.service_url_tls, running.admin_url_tls)
     line = " ".join(["pulsarium ready", *(url for url in urls if url is not None)])
@@ -176,7 +183,7 @@ def ready(running: Running, options: ServeOptions, announce: Callable[[str], Non
         remove_ready_file(path, content)
 
 
-async def _stop_when_shut_down(running: Running, stopping: trio.Event) -> None:
+async def _stop_when_shut_down(running: RunningBrokers, stopping: trio.Event) -> None:
     await running.wait_shut_down()
     log.info("stopping", reason="shut down over REST")
     stopping.set()
@@ -193,16 +200,16 @@ async def _stop_on_signal(signals: AsyncIterator[int], stopping: trio.Event, ser
         serving.deadline = trio.current_time() + GRACE_SECONDS
 
 
-def refusal_of(error: BaseException, options: ServeOptions) -> Refusal | None:
+def refusal_of(error: BaseException, options: ServeOptions) -> CommandRefusal | None:
     """Return the message for an expected failure, or None when `error` contains a bug."""
-    from pulsarium.broker.errors import PortInUse
+    from pulsarium.broker.net.accepting import PortInUse
     from pulsarium.broker.storage.interface import StorageError
 
     match error:
         case BaseExceptionGroup(exceptions=errors):
             refusals = [refusal_of(each, options) for each in errors]
             return None if None in refusals else refusals[0]
-        case Refusal():
+        case CommandRefusal():
             return error
         case PortInUse(port=port, option=option):
             return RunRefused(f"port {port} is in use; choose another with {option} N, or {option} 0 for a free one")

@@ -25,6 +25,7 @@ LAST_PORT = 65535
 PORT = click.IntRange(0, LAST_PORT)
 FILE = click.Path(dir_okay=False, path_type=Path)
 DIRECTORY = click.Path(file_okay=False, path_type=Path)
+DATA = click.Path(file_okay=False, readable=False, path_type=Path)  # the store says how this user may use it
 
 
 # A copy of the names in broker/config/profile.py: importing that module would slow down --help.
@@ -66,9 +67,7 @@ def broker_options(*, free_ports: bool = False, log_level: str = "info", seed: s
             metavar="N",
             help=f"Listen for HTTP, such as the admin API, on this port; 0 takes a free one.  [default: {http_port}]",
         ),
-        storage(
-            "--data", type=DIRECTORY, metavar="DIR", help="Keep all data in DIR. Without --data, nothing is on disk."
-        ),
+        storage("--data", type=DATA, metavar="DIR", help="Keep all data in DIR. Without --data, nothing is on disk."),
         storage(
             "--durability",
             type=click.Choice(["none", "os", "fsync"]),
@@ -102,6 +101,13 @@ def broker_options(*, free_ports: bool = False, log_level: str = "info", seed: s
             type=click.IntRange(0, 22),
             metavar="N",
             help="Speak no protocol version above this one.  [default: 22, or that of the profile's release]",
+        ),
+        behavior(
+            "--separate-publish-times/--no-separate-publish-times",
+            default=None,
+            help="Store a message in a millisecond at least: a client that waits for each receipt publishes no two "
+            "messages in one millisecond, and can seek to each by its publish time.  [default: on with the profile "
+            "of a release]",
         ),
         behavior(
             "--brokers",
@@ -223,7 +229,7 @@ def gather(asked: dict[str, Any], *, free_ports: bool = False) -> tuple[ServeOpt
         raise RequestRefused(f"--ready-file: {asked['ready_file'].parent} is not a directory; create it first")
     if asked["lab_dir"] is not None and not asked["lab_dir"].is_dir():
         raise RequestRefused(f"--lab-dir: {asked['lab_dir']} is not a directory; create it first")
-    profile = _profile(asked["profile"], asked["max_protocol_version"])
+    profile = _profile(asked["profile"], asked["max_protocol_version"], asked["separate_publish_times"])
     try:
         loaded = load(asked["config"], asked["overrides"], profile)
     except ConfigError as error:
@@ -316,7 +322,7 @@ def _check_several(options: ServeOptions) -> None:
 
 def _check_toxiproxy(options: ServeOptions) -> None:
     """Refuse to let other machines control Toxiproxy's API past the broker's authentication."""
-    from pulsarium.broker.config.options import is_loopback
+    from pulsarium.broker.config.listeners import is_loopback
 
     if options.toxiproxy_port is None or not options.config.authenticationEnabled or is_loopback(options.host):
         return
@@ -362,10 +368,10 @@ def _check_security(config: Config, places: Mapping[str, str]) -> None:
         raise RequestRefused(str(ConfigError(place, error.key, error.reason))) from None
 
 
-def _profile(name: str, max_protocol_version: int | None) -> Profile:
+def _profile(name: str, max_protocol_version: int | None, separate_publish_times: bool | None) -> Profile:
     from pulsarium.broker.config import ConfigError, profile_of
 
     try:
-        return profile_of(name, max_protocol_version)
+        return profile_of(name, max_protocol_version, separate_publish_times)
     except ConfigError as error:
         raise RequestRefused(f"--{error.where.replace('_', '-')}: {error.reason}") from None

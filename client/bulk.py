@@ -19,13 +19,12 @@ from typing_extensions import Unpack
 from pulsarium.client.client import Client
 from pulsarium.client.consumer.consumer import Consumer
 from pulsarium.client.consumer.discovery import Matching
-from pulsarium.client.consumer.inbox import Onlooker
 from pulsarium.client.consumer.indexes import message_at
 from pulsarium.client.consumer.options import ConsumerOptions, ConsumerType, InitialPosition, RegexSubscriptionMode
-from pulsarium.client.consumer.reader import Place
-from pulsarium.client.consumer.receiver import Receiver
+from pulsarium.client.consumer.reader import ReaderPosition
+from pulsarium.client.consumer.receiver import Onlooker, Receiver
 from pulsarium.client.consumer.start import Start
-from pulsarium.client.entry.decoding import Decoded, Decoder, RawDecoder, Unreadable, messages
+from pulsarium.client.entry.decoding import Decoded, Decoder, RawDecoder, UnreadableEntry, messages
 from pulsarium.client.errors import InvalidMessage
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
@@ -34,7 +33,7 @@ from pulsarium.client.producer.packing import PackedBatch
 from pulsarium.client.producer.producer import Producer
 from pulsarium.client.producer.receipt import Receipt
 from pulsarium.client.producer.router import hash_of
-from pulsarium.client.schema.nodes import EPOCH, Form, Misfit, expected
+from pulsarium.client.schema.nodes import EPOCH, DataForm, Misfit, expected
 from pulsarium.client.schema.schema import BYTES, Schema
 from pulsarium.client.schema.structured import read_definition
 from pulsarium.client.together import together
@@ -44,15 +43,16 @@ __all__ = [
     "BYTES",
     "EPOCH",
     "BatchProducer",
+    "DataForm",
     "Decoded",
     "Decoder",
     "EntryReader",
-    "Form",
     "Misfit",
     "Onlooker",
     "PackedBatch",
     "TopicReader",
     "expected",
+    "first_entry",
     "hash_of",
     "last_message",
     "message_at",
@@ -127,13 +127,13 @@ class TopicReader:
         )
         self._consumer: Consumer[Any] = Consumer(client._core, options, Start(start, True, needed_from), onlooker)
         self._inbox = self._consumer._inbox
-        self._place: Place
+        self._place: ReaderPosition
         self.take: Callable[[], Message[Any]] = self._inbox.take
         """Return the next message, which must be queued, or raise the queued error."""
 
     async def __aenter__(self) -> TopicReader:
         await self._consumer.__aenter__()
-        self._place = Place(self._consumer._parts.all[0], 1, inclusive=False)
+        self._place = ReaderPosition(self._consumer._parts.all[0], 1, inclusive=False)
         return self
 
     async def __aexit__(
@@ -165,6 +165,10 @@ class TopicReader:
         """Acknowledge everything up to this entry."""
         self._consumer._parts.all[0].read_through(message_id)
 
+    async def first_unread(self) -> tuple[int, int] | None:
+        """Return the ledger and entry ids behind everything that is acknowledged or expired, or None if unknown."""
+        return _behind((await last_message(self._consumer))[1])
+
 
 class _ReadAhead(RawDecoder):
     """Decoder that reports the bytes of entries that wait to be taken."""
@@ -176,7 +180,7 @@ class _ReadAhead(RawDecoder):
     def decode(self, entry: bytes) -> Decoded:
         try:
             decoded = super().decode(entry)
-        except Unreadable:
+        except UnreadableEntry:
             decoded = Decoded(pb.MessageMetadata(), entry, still_encrypted=True)
         self._arrived(len(entry), decoded.metadata)
         return decoded
@@ -323,13 +327,13 @@ def standing_consumer(
 ) -> Consumer[bytes]:
     """Return a consumer that keeps a durable subscription of a topic, receives no messages and creates no topic.
 
-    Its type is Failover, so that a consumer of a dead program, which the broker still knows, does not block it. Raise
+    Its type is Exclusive, so opening it raises `ConsumerBusy` where another program has the subscription. Raise
     `InvalidTopicName`.
     """
     options = _Options(
         topic,
         subscription,
-        consumer_type=ConsumerType.Failover,
+        consumer_type=ConsumerType.Exclusive,
         initial_position=initial_position,
         consumer_name=consumer_name,
         start_paused=True,
@@ -342,6 +346,19 @@ def standing_consumer(
 async def last_message(consumer: Consumer[Any]) -> tuple[MessageId, MessageId | None]:
     """Return the last message of a consumer's only topic, and the mark-delete position if the broker sends it."""
     return await consumer._parts.all[0].last_message()
+
+
+async def first_entry(client: Client, topic: str) -> tuple[int, int] | None:
+    """Return the ledger and entry ids of the first entry that a topic still has, or gets next when it has none.
+
+    Return None when the broker does not tell it. Raise `TopicNotFound` rather than create the topic.
+    """
+    async with TopicReader(client, topic, MessageId.earliest, receiver_queue_size=1) as reader:
+        return await reader.first_unread()
+
+
+def _behind(done: MessageId | None) -> tuple[int, int] | None:
+    return None if done is None else (done.ledger_id, done.entry_id + 1)
 
 
 async def topics_matching(client: Client, pattern: str) -> list[str]:

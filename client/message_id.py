@@ -7,7 +7,7 @@ from typing import Any, ClassVar, cast
 
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.message_id import MessageId as WireMessageId
-from pulsarium.proto.message_id import signed
+from pulsarium.proto.numbers import LONG_MAX, signed
 
 #: The most messages in one entry. A larger number of an untrusted id is ignored, because each message takes memory.
 MOST_IN_BATCH = 2**20
@@ -98,7 +98,7 @@ class MessageId:
 
 
 MessageId.earliest = MessageId(-1, -1)
-MessageId.latest = MessageId(2**63 - 1, 2**63 - 1)
+MessageId.latest = MessageId(LONG_MAX, LONG_MAX)
 
 
 class _Draft:

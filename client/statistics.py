@@ -50,14 +50,14 @@ class ConsumerStatistics:
 
 
 @dataclass(slots=True)
-class Links:
+class LinkCounts:
     """Count reconnections."""
 
     reconnections: int = 0
 
 
 @dataclass(slots=True)
-class Sent(Links):
+class SentCounts(LinkCounts):
     """Count what all partitions of a producer send."""
 
     messages: int = 0
@@ -91,7 +91,7 @@ class Sent(Links):
 
 
 @dataclass(slots=True)
-class Received(Links):
+class ReceivedCounts(LinkCounts):
     """Count what all topics and partitions of a consumer receive."""
 
     messages: int = 0

@@ -10,9 +10,9 @@ from typing import TypeAlias
 import anyio
 import anyio.lowlevel
 
-from pulsarium.client.consumer.inbox import Onlooker
 from pulsarium.client.consumer.options import TableViewOptions
-from pulsarium.client.consumer.reader import Place, Reader
+from pulsarium.client.consumer.reader import Reader, ReaderPosition
+from pulsarium.client.consumer.receiver import Onlooker
 from pulsarium.client.core import Core
 from pulsarium.client.message import Message
 from pulsarium.client.schema.schema import T
@@ -112,7 +112,7 @@ class TableView(Mapping[str, T]):
             if not part.topic.startswith("persistent:"):
                 continue  # a non-persistent topic stores no messages
             last, done = await part.last_message()
-            place = Place(part, 1, inclusive=False)
+            place = ReaderPosition(part, 1, inclusive=False)
             while place.is_before(last, done):
                 await self._progress.made.wait()
         await anyio.lowlevel.checkpoint()  # raises the cancellation if the view has ended meanwhile

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from pulsarium.capture.file import CaptureError, CaptureReader, Kind
+from pulsarium.capture.file import CaptureError, CaptureReader, EventKind
 from pulsarium.capture.lint.frames import Conversation
 from pulsarium.proto.entry import visible_metadata
 from pulsarium.proto.generated.PulsarApi_pb2 import CompressionType
@@ -72,7 +72,7 @@ def compressions(path: Path) -> set[str]:
     reader, conversation = CaptureReader(), Conversation()
     with suppress(CaptureError):
         for record in reader.feed(path.read_bytes()):
-            if record.kind is Kind.FRAME and (frame := conversation.feed(record)).name == "SEND":
+            if record.kind is EventKind.FRAME and (frame := conversation.feed(record)).name == "SEND":
                 metadata = visible_metadata(frame.entry)
                 found.add("" if metadata is None else CompressionType.Name(metadata.compression).lower())
     return found - {""}

@@ -14,11 +14,11 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from pulsarium.capture.file import SUFFIX
+from pulsarium.conformance.material import Material, make
 from pulsarium.matrix.brokers import Address, Broker, Given, Mask, Served
 from pulsarium.matrix.build import build
 from pulsarium.matrix.cell import Cell, Column, Outcome, Result
 from pulsarium.matrix.clients import CLIENTS
-from pulsarium.matrix.material import Material, make
 from pulsarium.matrix.program import Hung, Program
 from pulsarium.matrix.rest import call, capturing, compressions, topic_path
 from pulsarium.matrix.scenarios import Scenario

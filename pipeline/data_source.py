@@ -45,9 +45,7 @@ class PulsarDataSource(DataSource):
 
         Raise `BadOption` for wrong options, `NoSuchTopic` when no topic exists, and the broker's own errors.
         """
-        from pulsarium.pipeline.source.topics import columns_of
-
-        self._columns = columns_of(SourceOptions.of(self.options))
+        self._columns = SourceOptions.of(self.options).columns()
         return self._columns.schema
 
     @reason_first()

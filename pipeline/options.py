@@ -159,7 +159,7 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Connection:
+class ConnectionOptions:
     """Service URL, authentication and TLS settings of a client.
 
     The workers get them with their tasks; `repr` shows no secret.
@@ -178,12 +178,12 @@ class Connection:
     operation_timeout: float = 30.0
 
     @staticmethod
-    def of(options: Options) -> Connection:
+    def of(options: Options) -> ConnectionOptions:
         """Return the connection of these options.
 
         Raise `BadOption` when `service.url` is missing, and for an authentication that is unknown or incomplete.
         """
-        made = Connection(
+        made = ConnectionOptions(
             options.required(SERVICE_URL),
             options.text(ADMIN_URL) or None,
             options.text("pulsar.client.authPluginClassName", "") or "",

@@ -10,7 +10,7 @@ from typing import ParamSpec, TypeVar
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from pulsarium.client import Client, connect
-from pulsarium.pipeline.options import Connection
+from pulsarium.pipeline.options import ConnectionOptions
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -22,7 +22,7 @@ class Pulsar:
     Each `call` costs about 0.1 ms, so that one call should do much.
     """
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: ConnectionOptions) -> None:
         self._connection = connection
         self._stack = ExitStack()
         self.client: Client

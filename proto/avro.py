@@ -16,6 +16,7 @@ Schema = str | list[Any] | dict[str, Any]
 
 _DOUBLE: Final = struct.Struct("<d")
 _PRIMITIVES: Final = ("boolean", "int", "long", "double")
+MOST_VALUES: Final = 20_000  # of a value that is decoded in one step of an event loop
 _MOST_DEPTH: Final = 64
 _MOST_BITS: Final = 63
 # Records of empty records are values without a byte, so their number is limited.
@@ -48,9 +49,12 @@ class AvroCodec:
             raise AvroError(f"not a value of the schema: {error!r}") from None
         return bytes(out)
 
-    def decode(self, data: bytes) -> Any:
-        """Decode one value. Raise `AvroError` when `data` is no value, or has more bytes than one value."""
-        reader = _Reader(data)
+    def decode(self, data: bytes, most: int = MOST_VALUES) -> Any:
+        """Decode one value. Raise `AvroError` when `data` is no value, or has more bytes than one value.
+
+        Raise `AvroError` for more than `most` values in it, each of which takes about two microseconds.
+        """
+        reader = _Reader(data, most)
         try:
             value = self._read(self.schema, reader, 0)
         except (TypeError, KeyError, AttributeError) as error:
@@ -166,16 +170,16 @@ def _write_block(items: Sequence[Any], out: bytearray, write: Callable[[Any], No
 class _Reader:
     """A cursor over bytes."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, most: int) -> None:
         self._data = data
         self._at = 0
-        self._values = _MOST_FREE_VALUES + _MOST_VALUES_A_BYTE * len(data)  # how many values may still follow
+        self._values = min(most, _MOST_FREE_VALUES + _MOST_VALUES_A_BYTE * len(data))  # how many may still follow
 
     def count(self) -> None:
         """Count one value. Raise `AvroError` when the bytes cannot hold so many."""
         self._values -= 1
         if self._values < 0:
-            raise AvroError("too many values for so few bytes")
+            raise AvroError("too many values, or too many for so few bytes")
 
     @property
     def left(self) -> int:

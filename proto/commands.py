@@ -220,6 +220,14 @@ def parse_plain_send(command: bytes, into: CommandSend) -> bool:
     return True
 
 
+def start_of_sequence_id(command: bytes) -> int:
+    """Return where the sequence id of a plain SEND begins. Its lowest seven bits are in this byte."""
+    at = 5  # the producer id
+    while command[at] > 0x7F:
+        at += 1
+    return at + 2
+
+
 def _parse_beyond(command: bytes, into: BaseCommand, trailing: bytes) -> None:
     for size in range(1, len(trailing) + 1):
         try:

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from pulsarium.proto import batch
-from pulsarium.proto.compression import compress, decompress
+from pulsarium.proto.compression import AT_ONCE, compress, decompress
 from pulsarium.proto.entry import build, payload_of, strip_broker_metadata, visible_metadata
 from pulsarium.proto.errors import BatchError, CompressionError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -15,11 +15,10 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 Single = tuple[pb.SingleMessageMetadata, bytes]
 
 ALONE = -1
-MOST_MESSAGES = 1 << 16  # of a batch that is unpacked: unpacking is one step, and other work waits for its end
 
 
 class Keyed(NamedTuple):
-    """Key of a message for compaction. A message without a value deletes its key (S429-30)."""
+    """Key of a message for compaction. A message without a value deletes its key."""
 
     batch_index: int  # ALONE outside a batch
     key: bytes | None
@@ -30,13 +29,19 @@ class OpenEntry:
     """An entry that is unpacked once.
 
     Compaction keeps the whole batch where `messages` is None. An encrypted entry counts as one message with the key of
-    its metadata (S429-17).
+    its metadata.
     """
 
     def __init__(self, entry: bytes, metadata: pb.MessageMetadata) -> None:
         self.entry = entry
         self._metadata = metadata
         self._singles: list[Single] = []
+
+    @property
+    def takes_long(self) -> bool:
+        """Return whether one step of an event loop cannot unpack or rewrite the entry."""
+        metadata = self._metadata
+        return metadata.num_messages_in_batch > batch.MOST_AT_ONCE or metadata.uncompressed_size > AT_ONCE
 
     @cached_property
     def messages(self) -> list[Keyed] | None:
@@ -57,8 +62,8 @@ class OpenEntry:
 
     def _open_batch(self) -> list[Keyed] | None:
         metadata = self._metadata
-        if metadata.num_messages_in_batch > MOST_MESSAGES:
-            return None
+        if metadata.num_messages_in_batch > batch.MOST_MESSAGES:
+            return None  # before it is decompressed
         try:
             payload = decompress(metadata.compression, payload_of(self.entry), metadata.uncompressed_size)
             self._singles = batch.unpack(payload, metadata.num_messages_in_batch)
@@ -71,10 +76,10 @@ class OpenEntry:
         ]
 
     def rewritten(self, retained: Collection[int]) -> bytes | None:
-        """Return the entry with the messages at these batch indexes, or None when nothing is retained (S429-31).
+        """Return the entry with the messages at these batch indexes, or None when nothing is retained.
 
-        A batch keeps its number of messages. An empty message replaces each removed one (S429-12), and field 31 lists
-        the retained indexes (S429-15). A batch that retains all messages keeps its payload. Entries that are no batch,
+        A batch keeps its number of messages. An empty message replaces each removed one, and field 31 lists
+        the retained indexes. A batch that retains all messages keeps its payload. Entries that are no batch,
         or damaged, stay unchanged.
         """
         metadata = self._metadata

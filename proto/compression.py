@@ -16,6 +16,11 @@ from pulsarium.proto.generated.PulsarApi_pb2 import LZ4, NONE, SNAPPY, ZLIB, ZST
 #: The most bytes of a decompressed payload, unless the caller passes another limit.
 DEFAULT_LIMIT = 128 * 1024 * 1024
 
+#: The most bytes that an event loop decompresses where a thread can do more, in about 5 ms.
+AT_ONCE = 1024 * 1024
+#: The most bytes that an event loop decompresses where the work cannot wait for a thread, in about 20 ms.
+MOST_AT_ONCE = 4 * AT_ONCE
+
 _ZSTD_LEVEL = 3  # Pulsar's
 _ZSTD_BLOCK = 128 * 1024  # the most one block of at least four bytes can hold
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from crc32c import crc32c as _crc32c
 from google.protobuf.message import DecodeError, EncodeError
 
+from pulsarium.proto import batch, compression
 from pulsarium.proto.errors import EntryError
 from pulsarium.proto.generated.PulsarApi_pb2 import BrokerEntryMetadata, MessageMetadata
 
@@ -34,10 +35,21 @@ _TXN_TAG = b"\xb0\x01"  # txnid_least_bits, field 22
 # Metadata that begins with producer_name (field 1, tag 0a) and nowhere has the tag of num_messages_in_batch (field 11:
 # 58), deliver_at_time (field 19: 98 01), marker_type (field 20: a0 01), or a chunk's uuid (field 26: d2 01).
 _PLAIN = re.compile(rb"\x0a[^\x58\x98\xa0\xd2]*+(?:[\x98\xa0\xd2](?!\x01)[^\x58\x98\xa0\xd2]*+)*+").fullmatch
+# A number, and the fields between the producer's name and the key where no property stands: sequence_id, publish_time.
+_NUMBER = rb"[\x80-\xff]{0,8}+[\0-\x7f]"
+_TO_KEY = re.compile(rb"\x10%b\x18%b\x32" % (_NUMBER, _NUMBER)).match
+# Fields behind the key that change neither the key nor the delivery: compression, uncompressed_size, event_time (fields
+# 8, 9, 12), schema_version (16), partition_key_b64_encoded (17) if it is false, highest_sequence_id and null_value (24,
+# 25).
+_AFTER_KEY = re.compile(
+    rb"(?:[\x40\x48\x60]%b|\x82\x01\x08.{8}|\x88\x01\0|[\xc0\xc8]\x01%b)*+" % (_NUMBER, _NUMBER), re.DOTALL
+).fullmatch
 _SMALL = 4096  # bytes that are copied sooner than a view of them is made
 
 _U32 = Struct(">I")
 _HEAD = Struct(">2sI")
+_OPENING = Struct(">HIIBB").unpack_from  # magic, checksum, size of the metadata, its first tag, and a length
+_CHECKED = int.from_bytes(_CHECKSUM, "big")
 
 
 class EntryParts(NamedTuple):
@@ -102,16 +114,40 @@ def is_plain(entry: bytes) -> bool:
     The search for the tags of the fields replaces parsing: without the bytes of its tag, a field is absent. Metadata
     that begins as all clients write it then holds one message.
     """
-    start = 10
-    if not entry.startswith(_CHECKSUM):
-        start += _after_broker_metadata(entry)
-        if start == 10 or not entry.startswith(_CHECKSUM, start - 10):
-            return False
-    if len(entry) < start + 3:
+    before = 0 if entry.startswith(_CHECKSUM) else _after_broker_metadata(entry)
+    if len(entry) < before + 13:
         return False
-    end = start + _U32.unpack_from(entry, start - 4)[0]
-    sequence = start + 2 + entry[start + 1]
-    return sequence < end and entry.startswith(_SEQUENCE_TAG, sequence) and _PLAIN(entry, start, end) is not None
+    magic, _, size, _, length = _OPENING(entry, before)
+    start = before + 10
+    end, sequence = start + size, start + 2 + length
+    if magic != _CHECKED or sequence >= end:
+        return False
+    return entry.startswith(_SEQUENCE_TAG, sequence) and _PLAIN(entry, start, end) is not None
+
+
+def plain_key(entry: bytes) -> bytes | None:
+    """Return the partition_key of an entry that surely is one whole message, or None, which asks for its metadata.
+
+    As in `is_plain`, tags are searched for. The key is not encoded, and no ordering_key comes before it.
+    """
+    before = 0 if entry.startswith(_CHECKSUM) else _after_broker_metadata(entry)
+    if len(entry) < before + 12:
+        return None
+    magic, _, size, tag, length = _OPENING(entry, before)
+    start = before + 10
+    end = start + size
+    if magic != _CHECKED or tag != 0x0A or length > 0x7F or end > len(entry):
+        return None
+    found = _TO_KEY(entry, start + 2 + length, end)
+    if found is None:
+        return None
+    first = found.end() + 1
+    length = entry[first - 1]
+    last = first + length
+    if length > 0x7F or (last != end and _AFTER_KEY(entry, last, end) is None):
+        return None
+    key = entry[first:last]
+    return key if key.isascii() else None
 
 
 def visible_metadata(entry: bytes) -> MessageMetadata | None:
@@ -121,6 +157,12 @@ def visible_metadata(entry: bytes) -> MessageMetadata | None:
     except EntryError:
         return None
     return None if metadata.HasField("marker_type") else metadata
+
+
+def opens_at_once(metadata: MessageMetadata) -> bool:
+    """Return whether one step of an event loop can decompress an entry and take it apart."""
+    is_small = not metadata.compression or metadata.uncompressed_size <= compression.MOST_AT_ONCE
+    return is_small and metadata.num_messages_in_batch <= batch.MOST_AT_ONCE
 
 
 def messages_in(entry: bytes) -> int | None:

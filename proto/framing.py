@@ -16,6 +16,9 @@ from pulsarium.proto.errors import FrameError
 # maxMessageSize (5 MiB) and 10 KiB for the headers, as Pulsar's nettyMaxFrameSizeBytes; the length word is included.
 MAX_FRAME_SIZE = 5 * 1024 * 1024 + 10 * 1024
 
+BYTES = [bytes([each]) for each in range(256)]
+"""Each byte. A number of a template changes in one byte, most of the time."""
+
 _HEAD = Struct(">II")
 _LENGTH = Struct(">I")
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from pulsarium.proto import compression
-from pulsarium.proto.batch import messages_of
-from pulsarium.proto.entry import checksum_matches, parse_metadata, split, strip_broker_metadata
+from pulsarium.proto.batch import MOST_MESSAGES, messages_of
+from pulsarium.proto.entry import checksum_matches, opens_at_once, parse_metadata, split, strip_broker_metadata
 from pulsarium.proto.errors import BatchError, EntryError
 from pulsarium.proto.generated.PulsarApi_pb2 import MessageMetadata
 
@@ -40,10 +40,13 @@ def take_apart(buffer: bytes) -> Buffer:
 def last_batch_index(metadata: MessageMetadata, payload: bytes) -> int:
     """Return the batch index of the last retained message of an entry, or -1 when the entry is no batch.
 
-    The stored `payload` is decompressed only when the metadata does not tell (S429-16). Raise `BatchError` or
+    The stored `payload` is decompressed only when the metadata does not tell. A batch that takes long to take
+    apart is one that compaction kept whole: it would have listed what it retained. Raise `BatchError` or
     `CompressionError` when the payload does not fit its metadata, and `BatchError` when no message was retained.
     """
     index = known_batch_index(metadata)
+    if index is None and not opens_at_once(metadata):
+        index = metadata.num_messages_in_batch - 1
     if index is None:
         batch = compression.decompress(metadata.compression, payload, metadata.uncompressed_size)
         index = last_kept(batch, metadata.num_messages_in_batch)
@@ -62,13 +65,13 @@ def known_batch_index(metadata: MessageMetadata) -> int | None:
     return None
 
 
-def last_kept(batch: bytes, size: int) -> int:
+def last_kept(batch: bytes, size: int, most: int = MOST_MESSAGES) -> int:
     """Return the index of the last of `size` messages that is not compacted out, in a plain batch.
 
-    Raise `BatchError` when there is none.
+    Raise `BatchError` when there is none, or when there are more than `most`.
     """
     last = max(
-        (index for index, (each, _) in enumerate(messages_of(batch, size)) if not each.compacted_out), default=-1
+        (index for index, (each, _) in enumerate(messages_of(batch, size, most)) if not each.compacted_out), default=-1
     )
     if last < 0:
         raise BatchError(f"all {size} messages of the batch are compacted out")

@@ -15,11 +15,10 @@ from google.protobuf.message import DecodeError, EncodeError
 
 from pulsarium.proto.errors import InvalidMessageId
 from pulsarium.proto.generated.PulsarApi_pb2 import MessageIdData
+from pulsarium.proto.numbers import LONG_MAX, signed, unsigned
 
 _TEXT = re.compile(r"(-?\d{1,19}):(-?\d{1,19})(?::(-?\d{1,10})(?::(-?\d{1,10}))?)?", re.ASCII)
 
-_U64 = 2**64
-_I64_MAX = 2**63 - 1
 _I32_MAX = 2**31 - 1
 
 
@@ -52,7 +51,7 @@ class MessageId:
         if match is None or (chunked and ";" in first):
             raise InvalidMessageId(f"not a message id: {text!r}")
         ledger_id, entry_id, partition, batch_index = (-1 if part is None else int(part) for part in match.groups())
-        if max(abs(ledger_id), abs(entry_id)) > _I64_MAX or max(abs(partition), abs(batch_index)) > _I32_MAX:
+        if max(abs(ledger_id), abs(entry_id)) > LONG_MAX or max(abs(partition), abs(batch_index)) > _I32_MAX:
             raise InvalidMessageId(f"out of range: {text!r}")
         first_chunk = MessageId.parse(first) if chunked else None
         return MessageId(ledger_id, entry_id, partition, batch_index, first_chunk=first_chunk)
@@ -92,7 +91,9 @@ class MessageId:
 
     def to_data(self) -> MessageIdData:
         """Return the MessageIdData that `to_bytes` serializes."""
-        data = MessageIdData(ledgerId=self.ledger_id % _U64, entryId=self.entry_id % _U64, batch_size=self.batch_size)
+        data = MessageIdData(
+            ledgerId=unsigned(self.ledger_id), entryId=unsigned(self.entry_id), batch_size=self.batch_size
+        )
         if self.partition != -1:
             data.partition = self.partition
         if self.batch_index != -1:
@@ -103,12 +104,7 @@ class MessageId:
 
 
 MessageId.EARLIEST = MessageId(-1, -1)
-MessageId.LATEST = MessageId(_I64_MAX, _I64_MAX)
-
-
-def signed(value: int) -> int:
-    """Return an unsigned 64-bit number of the wire as a signed one: 2^64 - 1 is -1."""
-    return value - _U64 if value > _I64_MAX else value
+MessageId.LATEST = MessageId(LONG_MAX, LONG_MAX)
 
 
 class TxnId(NamedTuple):

@@ -10,11 +10,11 @@ def text_of(value: str | bytes) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
-def printable(text: str) -> str:
-    """Return the text on one line, with escapes (`\\x1b`) for unprintable characters."""
+def printable(text: str, keep: str = "") -> str:
+    """Return the text with escapes (`\\x1b`) for unprintable characters, also line feeds, except those in `keep`."""
     if text.isprintable():
         return text
-    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+    return "".join(letter if letter.isprintable() or letter in keep else ascii(letter)[1:-1] for letter in text)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
 from urllib.parse import quote_plus, unquote_plus
 
 from pulsarium.proto.errors import InvalidTopicName
@@ -16,9 +15,10 @@ NON_PERSISTENT = "non-persistent"
 SCALABLE = "topic"  # a scalable topic (PIP-460)
 SEGMENT = "segment"  # a segment of a scalable topic: an ordinary durable topic
 
-_PARTITION = "-partition-"
-_MAX_PARTITION = 2**31 - 1
+PARTITION = "-partition-"
+_MAXPARTITION = 2**31 - 1
 _CACHED = 1024  # characters
+_MOST_PARTS = 3  # more than any name has
 
 # Characters of tenants and namespaces. The local name of a topic may have any character.
 _ENTITY = re.compile(r"[-=:.\w]*", re.ASCII)
@@ -80,7 +80,7 @@ class TopicName:
         Pulsar.
         """
         text = text_of(text)
-        # Very long names come from strangers, and are not cached.
+        # Very long names are not cached: anybody may send them.
         return _parse_topic(text) if len(text) <= _CACHED else _parse_topic.__wrapped__(text)
 
     @staticmethod
@@ -112,11 +112,11 @@ class TopicName:
     @property
     def partition_index(self) -> int:
         """Return N of a name that ends in `-partition-N` (no sign, no leading zeros), else -1."""
-        _, suffix, number = self.local_name.rpartition(_PARTITION)
+        _, suffix, number = self.local_name.rpartition(PARTITION)
         if not suffix or not number.isdecimal() or len(number) > 10:
             return -1
         index = int(number)
-        return index if index <= _MAX_PARTITION and len(str(index)) == len(number) else -1
+        return index if index <= _MAXPARTITION and len(str(index)) == len(number) else -1
 
     @property
     def is_partition(self) -> bool:
@@ -131,15 +131,15 @@ class TopicName:
         """
         if self.partition_index < 0:
             return self
-        name = TopicName(self.domain, self.tenant, self.namespace, self.local_name.rpartition(_PARTITION)[0])
+        name = TopicName(self.domain, self.tenant, self.namespace, self.local_name.rpartition(PARTITION)[0])
         _check_local_name(name.local_name, str(name))
         return name
 
     def partition(self, index: int) -> TopicName:
         """Return partition `index` of this topic. Return the topic itself for -1, or when it is that partition."""
-        if index == -1 or self.local_name.endswith(f"{_PARTITION}{index}"):
+        if index == -1 or self.local_name.endswith(f"{PARTITION}{index}"):
             return self
-        return TopicName(self.domain, self.tenant, self.namespace, f"{self.local_name}{_PARTITION}{index}")
+        return TopicName(self.domain, self.tenant, self.namespace, f"{self.local_name}{PARTITION}{index}")
 
     @property
     def encoded_local_name(self) -> str:
@@ -257,7 +257,7 @@ def _parse_topic(text: str) -> TopicName:
 def _parse_namespace(text: str) -> NamespaceName:
     if not text:
         raise InvalidTopicName("Invalid null namespace: ")
-    parts = text.rstrip("/").split("/")
+    parts = text.rstrip("/").split("/", _MOST_PARTS)
     if len(parts) != 2 or not all(part and _ENTITY.fullmatch(part) for part in parts):
         raise InvalidTopicName(
             "Invalid namespace format. expected <tenant>/<namespace> or <tenant>/<cluster>/<namespace> but got: " + text
@@ -267,7 +267,9 @@ def _parse_namespace(text: str) -> NamespaceName:
 
 def _split(text: str, limit: int = 0) -> list[str]:
     """Split at slashes, into `limit` parts at most. Only the last part may be empty, and only below the limit."""
-    parts = text.split("/", limit - 1)
+    if not limit and (text.startswith("/") or "//" in text):
+        raise InvalidTopicName(f"Invalid topic name {text}")
+    parts = text.split("/", limit - 1 if limit else _MOST_PARTS)  # a client's text may have millions of slashes
     if "" in parts[:-1] or (len(parts) == limit and not parts[-1]):
         raise InvalidTopicName(f"Invalid topic name {text}")
     return parts
@@ -281,31 +283,3 @@ def _check_local_name(local_name: str, text: str) -> None:
 def _check_entity(name: str) -> None:
     if not _ENTITY.fullmatch(name):
         raise InvalidTopicName(f"Invalid named entity: {name}")
-
-
-CHANGE_EVENTS: Final = "__change_events"  # topic policies of a namespace
-_SNAPSHOTS: Final = "__transaction_buffer_snapshot"
-_OF_NAMESPACES: Final = frozenset({CHANGE_EVENTS, _SNAPSHOTS, f"{_SNAPSHOTS}_segments", f"{_SNAPSHOTS}_indexes"})
-_PENDING_ACKS: Final = "__transaction_pending_ack"  # behind the name of a topic
-_SYSTEM: Final = "pulsar/system"
-_COORDINATORS: Final = "transaction_coordinator_assign"
-_COORDINATOR_LOG: Final = "__transaction_log_"
-
-
-def is_system_topic(name: TopicName) -> bool:
-    """Return whether the topic is a system topic of Pulsar, or a partition of one."""
-    local = name.partitioned_name.local_name
-    if local in _OF_NAMESPACES or local.endswith(_PENDING_ACKS):
-        return True
-    in_system = str(name.namespace_name) == _SYSTEM
-    return in_system and (local == _COORDINATORS or local.startswith(_COORDINATOR_LOG))
-
-
-def is_change_events(name: TopicName) -> bool:
-    """Return whether the topic is `__change_events`, which has the topic policies of its namespace."""
-    return name.is_persistent and name.local_name == CHANGE_EVENTS
-
-
-def change_events_of(namespace: str) -> TopicName:
-    """Return the topic `__change_events` of a namespace."""
-    return TopicName.parse(f"persistent://{namespace}/{CHANGE_EVENTS}")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from pulsarium.rest.data import BookieInfo, BookiesClusterInfo, BrokerInfo
-from pulsarium.rest.group import Group, segment
+from pulsarium.rest.group import CallGroup, segment
 
 
-class Brokers(Group):
+class Brokers(CallGroup):
     """Calls of `brokers`: health, version and settings."""
 
     async def get_active_brokers(self, cluster: str) -> list[str]:
@@ -75,7 +75,7 @@ class Brokers(Group):
         await self._post("brokers/shutdown", query=query)
 
 
-class BrokerStats(Group):
+class BrokerStats(CallGroup):
     """Calls of `broker-stats`: metrics and load."""
 
     async def get_metrics(self) -> list[dict[str, Any]]:
@@ -99,7 +99,7 @@ class BrokerStats(Group):
         return await self._get(dict[str, Any], f"broker-stats/allocator-stats/{segment(allocator)}")
 
 
-class Bookies(Group):
+class Bookies(CallGroup):
     """Calls of `bookies`: racks."""
 
     async def get_bookies_rack_info(self) -> dict[str, dict[str, BookieInfo]]:

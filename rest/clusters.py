@@ -12,11 +12,11 @@ from pulsarium.rest.data import (
     FailureDomain,
     NamespaceIsolation,
 )
-from pulsarium.rest.exchange import Request
-from pulsarium.rest.group import Group, segment
+from pulsarium.rest.exchange import RestRequest
+from pulsarium.rest.group import CallGroup, segment
 
 
-class Clusters(Group):
+class Clusters(CallGroup):
     """Calls of `clusters`."""
 
     async def get_clusters(self) -> list[str]:
@@ -59,7 +59,7 @@ class Clusters(Group):
 
     async def get_failure_domains(self, cluster: str) -> dict[str, FailureDomain]:
         """Return all failure domains by name. Return none if the broker has no folder for them yet."""
-        reply = await self._exchange.send(Request("GET", f"{_path(cluster)}/failureDomains", known=(404,)))
+        reply = await self._exchange.send(RestRequest("GET", f"{_path(cluster)}/failureDomains", known=(404,)))
         if reply.status == 404:
             if "FailureDomain" in reply.reason:
                 return {}

@@ -17,7 +17,7 @@ _PREFIX: Final = "/admin/v2/"
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class RestRequest:
     """A REST call. `path` begins with a slash, or is below /admin/v2/. `body` is sent as JSON, bytes as they are."""
 
     method: str
@@ -51,7 +51,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class RestReply:
     """An answer. Header names are in lower case."""
 
     status: int
@@ -99,7 +99,7 @@ class Exchange(ABC):
         self._redirects = redirects
 
     @abstractmethod
-    async def _send(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Reply:
+    async def _send(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> RestReply:
         """Send one request, and return the answer of any status."""
 
     @abstractmethod
@@ -107,7 +107,7 @@ class Exchange(ABC):
         """Return the headers that prove the caller's role now."""
 
     @abstractmethod
-    def refused(self, reply: Reply) -> Exception:
+    def refused(self, reply: RestReply) -> Exception:
         """Return the error for a refusal."""
 
     @abstractmethod
@@ -118,7 +118,7 @@ class Exchange(ABC):
         """Return the error for an invalid name."""
         return error
 
-    async def send(self, request: Request) -> Reply:
+    async def send(self, request: RestRequest) -> RestReply:
         """Return an answer of 2xx, or of a status in `known`.
 
         Raise the errors of `refused`, `failed` and `unreachable`.
@@ -137,7 +137,7 @@ class Exchange(ABC):
                 raise self.refused(reply)
         raise AssertionError("no URL")
 
-    async def _follow(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Reply:
+    async def _follow(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> RestReply:
         for _ in range(self._redirects + 1):
             reply = await self._send(method, url, body, headers)
             if reply.status not in (301, 302, 303, 307, 308) or "location" not in reply.headers:

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.topic_name import NamespaceName, TopicName
-from pulsarium.rest.exchange import JSON, NO_BODY, Exchange, Reply, Request
+from pulsarium.rest.exchange import JSON, NO_BODY, Exchange, RestReply, RestRequest
 
 #: A topic's name, in full or short.
 Topic: TypeAlias = str | TopicName
@@ -31,7 +31,7 @@ def twice(value: str) -> str:
     return quote(quote(value, safe=""), safe=_SAFE)
 
 
-class Group:
+class CallGroup:
     """A group of calls. They raise the errors of the `Exchange`."""
 
     def __init__(self, exchange: Exchange) -> None:
@@ -59,7 +59,7 @@ class Group:
 
     async def _get(self, kind: type[T], path: str, query: Query | None = None) -> T:
         """Return the JSON of an answer, which the broker declares to be a `kind`."""
-        return cast(T, (await self._exchange.send(Request("GET", path, query or {}))).data())
+        return cast(T, (await self._exchange.send(RestRequest("GET", path, query or {}))).data())
 
     async def _find(self, kind: type[T], path: str, query: Query | None = None) -> T | None:
         """Return the JSON of an answer, or None for a value that is not set."""
@@ -67,20 +67,20 @@ class Group:
 
     async def _get_text(self, path: str, query: Query | None = None) -> str | None:
         """Return an answer as text, or None for an empty one."""
-        return text_of(await self._exchange.send(Request("GET", path, query or {})))
+        return text_of(await self._exchange.send(RestRequest("GET", path, query or {})))
 
     async def _put(
         self, path: str, body: object = NO_BODY, query: Query | None = None, *, content_type: str = JSON
     ) -> Any:
-        return (await self._exchange.send(Request("PUT", path, query or {}, body, content_type))).data()
+        return (await self._exchange.send(RestRequest("PUT", path, query or {}, body, content_type))).data()
 
     async def _post(self, path: str, body: object = NO_BODY, query: Query | None = None) -> Any:
-        return (await self._exchange.send(Request("POST", path, query or {}, body))).data()
+        return (await self._exchange.send(RestRequest("POST", path, query or {}, body))).data()
 
-    async def _delete(self, path: str, query: Query | None = None) -> Reply:
-        return await self._exchange.send(Request("DELETE", path, query or {}))
+    async def _delete(self, path: str, query: Query | None = None) -> RestReply:
+        return await self._exchange.send(RestRequest("DELETE", path, query or {}))
 
 
-def text_of(reply: Reply) -> str | None:
+def text_of(reply: RestReply) -> str | None:
     """Return an answer that is no JSON, or None for 204."""
     return None if reply.status == 204 else reply.text() or ""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pulsarium.rest.data import LookupData
-from pulsarium.rest.group import Group, Topic
+from pulsarium.rest.group import CallGroup, Topic
 from pulsarium.rest.stats import PartitionedTopicMetadata
 
 
-class Lookups(Group):
+class Lookups(CallGroup):
     """Calls of `lookup`."""
 
     async def lookup_topic(self, topic: Topic) -> LookupData:

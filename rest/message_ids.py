@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol, TypedDict
 
+from pulsarium.proto.numbers import LONG_MAX
+
 
 class Id(Protocol):
     """The position of a message, such as the client's MessageId."""
@@ -25,7 +27,7 @@ class Id(Protocol):
         """Return the place of the message in its batch, or -1."""
 
 
-class Place(NamedTuple):
+class PlainId(NamedTuple):
     """The simplest `Id`."""
 
     ledger_id: int
@@ -44,8 +46,8 @@ class MessageIdData(TypedDict, total=False):
     batchIndex: int
 
 
-EARLIEST = Place(-1, -1)
-LATEST = Place(2**63 - 1, 2**63 - 1)
+EARLIEST = PlainId(-1, -1)
+LATEST = PlainId(LONG_MAX, LONG_MAX)
 
 
 def body_of(message_id: Id, **more: object) -> dict[str, object]:

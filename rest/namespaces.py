@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from pulsarium.rest.exchange import NO_BODY
-from pulsarium.rest.group import Group, Namespace, segment, text_of
+from pulsarium.rest.group import CallGroup, Namespace, segment, text_of
 from pulsarium.rest.policies import ABSENT, NAMESPACE_DEFAULTS, SCHEMA_AUTO_UPDATE, BookieAffinity, Bundles
 
 # The defaults of Pulsar's Policies class. A broker stores literally what a client sends.
@@ -17,7 +17,7 @@ _NEW_POLICIES: Final[Mapping[str, object]] = {
 }
 
 
-class Namespaces(Group):
+class Namespaces(CallGroup):
     """Calls of `namespaces`."""
 
     async def get_namespaces(self, tenant: str) -> list[str]:

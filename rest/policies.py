@@ -188,7 +188,7 @@ JAVA: Final[Mapping[Any, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PolicyPath:
     """The REST calls of a policy of namespaces or of topics. `word` is the last part of its path."""
 
     word: str
@@ -212,8 +212,8 @@ class Policy(Generic[T]):
     kept: str  # its name in the JSON of a namespace's policies, and in stored policies of topics
     right: str  # Pulsar's PolicyName
     about: str
-    namespace: Place | None = None
-    topic: Place | None = None
+    namespace: PolicyPath | None = None
+    topic: PolicyPath | None = None
     event: str = ""  # its name in the events of __change_events
     conf: str | Mapping[str, str] = ""
     default: Any = None
@@ -221,8 +221,8 @@ class Policy(Generic[T]):
     has_body: bool = True  # false: being set is its only value
 
 
-def _applied(word: str, setting: str = "POST", *, is_local: bool = False, in_query: bool = False) -> Place:
-    return Place(word, setting, applied=True, is_local=is_local, in_query=in_query)
+def _applied(word: str, setting: str = "POST", *, is_local: bool = False, in_query: bool = False) -> PolicyPath:
+    return PolicyPath(word, setting, applied=True, is_local=is_local, in_query=in_query)
 
 
 def _rates(messages: str, size: str) -> Mapping[str, str]:
@@ -239,133 +239,136 @@ _RATE: Final = {
 # fmt: off
 # ---- limits of size, rate and age
 MESSAGE_TTL = Policy(int, "message_ttl_in_seconds", "TTL", "Seconds after which messages expire; 0: never",
-    Place("messageTTL"), _applied("messageTTL", in_query=True), "messageTTLInSeconds", "ttlDurationDefaultInSeconds")
+    PolicyPath("messageTTL"), _applied("messageTTL", in_query=True), "messageTTLInSeconds",
+    "ttlDurationDefaultInSeconds")
 RETENTION = Policy(RetentionPolicies, "retention_policies", "RETENTION", "Limits of acknowledged data that is kept",
-    Place("retention"), _applied("retention"), "retentionPolicies",
+    PolicyPath("retention"), _applied("retention"), "retentionPolicies",
     {"retentionTimeInMinutes": "defaultRetentionTimeInMinutes", "retentionSizeInMB": "defaultRetentionSizeInMB"})
 BACKLOG_QUOTAS = Policy(dict[str, BacklogQuota], "backlog_quota_map", "BACKLOG",
     "Limits of backlogs, by type: destination_storage, message_age",
-    Place("backlogQuotaMap", "", ""), Place("backlogQuotaMap", "", "", applied=True), "backLogQuotaMap")
+    PolicyPath("backlogQuotaMap", "", ""), PolicyPath("backlogQuotaMap", "", "", applied=True), "backLogQuotaMap")
 COMPACTION_THRESHOLD = Policy(int, "compaction_threshold", "COMPACTION",
-    "Bytes of new messages after which a topic is compacted; 0: never", Place("compactionThreshold", "PUT"),
+    "Bytes of new messages after which a topic is compacted; 0: never", PolicyPath("compactionThreshold", "PUT"),
     _applied("compactionThreshold"), "compactionThreshold", "brokerServiceCompactionThresholdInBytes")
 INACTIVE_TOPICS = Policy(InactiveTopicPolicies, "inactive_topic_policies", "INACTIVE_TOPIC",
-    "Conditions under which an inactive topic is deleted", Place("inactiveTopicPolicies"),
+    "Conditions under which an inactive topic is deleted", PolicyPath("inactiveTopicPolicies"),
     _applied("inactiveTopicPolicies"), "inactiveTopicPolicies",
     {"inactiveTopicDeleteMode": "brokerDeleteInactiveTopicsMode", "maxInactiveDurationSeconds": "max_inactive_seconds",
      "deleteWhileInactive": "brokerDeleteInactiveTopicsEnabled"})
 SUBSCRIPTION_EXPIRATION = Policy(int, "subscription_expiration_time_minutes", "SUBSCRIPTION_EXPIRATION_TIME",
-    "Minutes after which an unused subscription is deleted; 0: never", Place("subscriptionExpirationTime"),
+    "Minutes after which an unused subscription is deleted; 0: never", PolicyPath("subscriptionExpirationTime"),
     _applied("subscriptionExpirationTime", in_query=True), "subscriptionExpirationTimeInMinutes",
     "subscriptionExpirationTimeMinutes")
 MAX_TOPICS = Policy(int, "max_topics_per_namespace", "MAX_TOPICS", "Most topics of a namespace; 0: any number",
-    Place("maxTopicsPerNamespace"), conf="maxTopicsPerNamespace")
+    PolicyPath("maxTopicsPerNamespace"), conf="maxTopicsPerNamespace")
 MAX_PRODUCERS = Policy(int, "max_producers_per_topic", "MAX_PRODUCERS", "Most producers of a topic; 0: any number",
-    Place("maxProducersPerTopic"), _applied("maxProducers"), "maxProducerPerTopic", "maxProducersPerTopic")
+    PolicyPath("maxProducersPerTopic"), _applied("maxProducers"), "maxProducerPerTopic", "maxProducersPerTopic")
 MAX_CONSUMERS = Policy(int, "max_consumers_per_topic", "MAX_CONSUMERS", "Most consumers of a topic; 0: any number",
-    Place("maxConsumersPerTopic"), _applied("maxConsumers"), "maxConsumerPerTopic", "maxConsumersPerTopic")
+    PolicyPath("maxConsumersPerTopic"), _applied("maxConsumers"), "maxConsumerPerTopic", "maxConsumersPerTopic")
 MAX_CONSUMERS_PER_SUBSCRIPTION = Policy(int, "max_consumers_per_subscription", "MAX_CONSUMERS",
-    "Most consumers of a subscription; 0: any number", Place("maxConsumersPerSubscription"),
-    Place("maxConsumersPerSubscription"), "maxConsumersPerSubscription", "maxConsumersPerSubscription")
+    "Most consumers of a subscription; 0: any number", PolicyPath("maxConsumersPerSubscription"),
+    PolicyPath("maxConsumersPerSubscription"), "maxConsumersPerSubscription", "maxConsumersPerSubscription")
 MAX_SUBSCRIPTIONS = Policy(int, "max_subscriptions_per_topic", "MAX_SUBSCRIPTIONS",
-    "Most subscriptions of a topic; 0: any number", Place("maxSubscriptionsPerTopic"),
-    Place("maxSubscriptionsPerTopic"), "maxSubscriptionsPerTopic", "maxSubscriptionsPerTopic")
+    "Most subscriptions of a topic; 0: any number", PolicyPath("maxSubscriptionsPerTopic"),
+    PolicyPath("maxSubscriptionsPerTopic"), "maxSubscriptionsPerTopic", "maxSubscriptionsPerTopic")
 MAX_UNACKED_PER_CONSUMER = Policy(int, "max_unacked_messages_per_consumer", "MAX_UNACKED",
-    "Most unacknowledged messages of a consumer; 0: any number", Place("maxUnackedMessagesPerConsumer"),
+    "Most unacknowledged messages of a consumer; 0: any number", PolicyPath("maxUnackedMessagesPerConsumer"),
     _applied("maxUnackedMessagesOnConsumer"), "maxUnackedMessagesOnConsumer", "maxUnackedMessagesPerConsumer")
 MAX_UNACKED_PER_SUBSCRIPTION = Policy(int, "max_unacked_messages_per_subscription", "MAX_UNACKED",
     "Most unacknowledged messages of a subscription; 0: any number",
-    Place("maxUnackedMessagesPerSubscription"), _applied("maxUnackedMessagesOnSubscription"),
+    PolicyPath("maxUnackedMessagesPerSubscription"), _applied("maxUnackedMessagesOnSubscription"),
     "maxUnackedMessagesOnSubscription", "maxUnackedMessagesPerSubscription")
 MAX_MESSAGE_SIZE = Policy(int, "max_message_size", "MAX_MESSAGE_SIZE",
-    "Bytes of the largest message; 0: the broker's maxMessageSize", None, Place("maxMessageSize"), "maxMessageSize",
-    default=0)
+    "Bytes of the largest message; 0: the broker's maxMessageSize", None, PolicyPath("maxMessageSize"),
+    "maxMessageSize", default=0)
 PUBLISH_RATE = Policy(PublishRate, "publishMaxMessageRate", "RATE", "Limits of the publish rate of a topic",
-    Place("publishRate"), Place("publishRate"), "publishRate", per_cluster=True)
+    PolicyPath("publishRate"), PolicyPath("publishRate"), "publishRate", per_cluster=True)
 DISPATCH_RATE = Policy(DispatchRate, "topicDispatchRate", "RATE", "Limits of the dispatch rate of a topic",
-    Place("dispatchRate"), _applied("dispatchRate"), "dispatchRate",
+    PolicyPath("dispatchRate"), _applied("dispatchRate"), "dispatchRate",
     _rates("dispatchThrottlingRatePerTopicInMsg", "dispatchThrottlingRatePerTopicInByte"), _RATE, per_cluster=True)
 SUBSCRIPTION_DISPATCH_RATE = Policy(DispatchRate, "subscriptionDispatchRate", "RATE",
-    "Limits of the dispatch rate of a subscription", Place("subscriptionDispatchRate"),
+    "Limits of the dispatch rate of a subscription", PolicyPath("subscriptionDispatchRate"),
     _applied("subscriptionDispatchRate"), "subscriptionDispatchRate",
     _rates("dispatchThrottlingRatePerSubscriptionInMsg", "dispatchThrottlingRatePerSubscriptionInByte"), _RATE,
     per_cluster=True)
 REPLICATOR_DISPATCH_RATE = Policy(DispatchRate, "replicatorDispatchRate", "REPLICATION_RATE",
-    "Limits of the rate of replication to another cluster", Place("replicatorDispatchRate"),
+    "Limits of the rate of replication to another cluster", PolicyPath("replicatorDispatchRate"),
     _applied("replicatorDispatchRate"), "replicatorDispatchRate", default=_RATE, per_cluster=True)
 SUBSCRIBE_RATE = Policy(SubscribeRate, "clusterSubscribeRate", "RATE", "Limit of the subscribe rate of a consumer",
-    Place("subscribeRate"), _applied("subscribeRate"), "subscribeRate",
+    PolicyPath("subscribeRate"), _applied("subscribeRate"), "subscribeRate",
     {"subscribeThrottlingRatePerConsumer": "subscribeThrottlingRatePerConsumer",
      "ratePeriodInSecond": "subscribeRatePeriodPerConsumerInSecond"},
     per_cluster=True)
 
 # ---- permitted operations, and storage
 DEDUPLICATION = Policy(bool, "deduplicationEnabled", "DEDUPLICATION",
-    "Whether deduplication drops messages that a producer sends again", Place("deduplication"),
+    "Whether deduplication drops messages that a producer sends again", PolicyPath("deduplication"),
     _applied("deduplicationEnabled"), "deduplicationEnabled", "brokerDeduplicationEnabled")
 DEDUPLICATION_SNAPSHOTS = Policy(int, "deduplicationSnapshotIntervalSeconds", "DEDUPLICATION_SNAPSHOT",
-    "Seconds between two deduplication snapshots", Place("deduplicationSnapshotInterval", removal="POST"),
-    Place("deduplicationSnapshotInterval"), "deduplicationSnapshotIntervalSeconds",
+    "Seconds between two deduplication snapshots", PolicyPath("deduplicationSnapshotInterval", removal="POST"),
+    PolicyPath("deduplicationSnapshotInterval"), "deduplicationSnapshotIntervalSeconds",
     "brokerDeduplicationSnapshotIntervalSeconds")
 DELAYED_DELIVERY = Policy(DelayedDeliveryPolicies, "delayed_delivery_policies", "DELAYED_DELIVERY",
-    "Delayed delivery by deliver_at_time", Place("delayedDelivery"), _applied("delayedDelivery"), "",
+    "Delayed delivery by deliver_at_time", PolicyPath("delayedDelivery"), _applied("delayedDelivery"), "",
     {"tickTime": "delayedDeliveryTickTimeMillis", "active": "delayedDeliveryEnabled",
      "maxDeliveryDelayInMillis": "delayedDeliveryMaxDelayInMillis"})
 AUTO_TOPIC_CREATION = Policy(AutoTopicCreation, "autoTopicCreationOverride", "AUTO_TOPIC_CREATION",
-    "Whether clients create topics, and with how many partitions", Place("autoTopicCreation"))
+    "Whether clients create topics, and with how many partitions", PolicyPath("autoTopicCreation"))
 AUTO_SUBSCRIPTION_CREATION = Policy(AutoSubscriptionCreation, "autoSubscriptionCreationOverride",
-    "AUTO_SUBSCRIPTION_CREATION", "Whether consumers create subscriptions", Place("autoSubscriptionCreation"),
+    "AUTO_SUBSCRIPTION_CREATION", "Whether consumers create subscriptions", PolicyPath("autoSubscriptionCreation"),
     _applied("autoSubscriptionCreation"), "autoSubscriptionCreationOverride",
     {"allowAutoSubscriptionCreation": "allowAutoSubscriptionCreation"})
 SUBSCRIPTION_TYPES = Policy(list[str], "subscription_types_enabled", "SUBSCRIPTION_AUTH_MODE",
     "Subscription types that consumers may use: Exclusive, Shared, Failover, Key_Shared; []: no limit at this level",
-    Place("subscriptionTypesEnabled"), Place("subscriptionTypesEnabled"), "subscriptionTypesEnabled")
+    PolicyPath("subscriptionTypesEnabled"), PolicyPath("subscriptionTypesEnabled"), "subscriptionTypesEnabled")
 SUBSCRIPTION_AUTH_MODE = Policy(str, "subscription_auth_mode", "SUBSCRIPTION_AUTH_MODE",
-    "Whether a subscription's name must begin with the role: None, Prefix", Place("subscriptionAuthMode", removal=""))
+    "Whether a subscription's name must begin with the role: None, Prefix",
+    PolicyPath("subscriptionAuthMode", removal=""))
 ENCRYPTION_REQUIRED = Policy(bool, "encryption_required", "ENCRYPTION",
-    "Whether producers and messages without encryption are refused", Place("encryptionRequired", removal=""))
+    "Whether producers and messages without encryption are refused", PolicyPath("encryptionRequired", removal=""))
 SCHEMA_STRATEGY = Policy(str, "schema_compatibility_strategy", "SCHEMA_COMPATIBILITY_STRATEGY",
     "Compatibility that a new schema must have, such as BACKWARD or FULL_TRANSITIVE",
-    Place("schemaCompatibilityStrategy", "PUT", ""), _applied("schemaCompatibilityStrategy", "PUT", is_local=True),
+    PolicyPath("schemaCompatibilityStrategy", "PUT", ""), _applied("schemaCompatibilityStrategy", "PUT", is_local=True),
     "schemaCompatibilityStrategy", "schemaCompatibilityStrategy")
 OLDER_SCHEMA_STRATEGY = Policy(str, "schema_auto_update_compatibility_strategy", "SCHEMA_COMPATIBILITY_STRATEGY",
     "Older form of the schema compatibility strategy, such as Backward or AutoUpdateDisabled",
-    Place("schemaAutoUpdateCompatibilityStrategy", "PUT", ""))
+    PolicyPath("schemaAutoUpdateCompatibilityStrategy", "PUT", ""))
 SCHEMA_AUTO_UPDATE = Policy(bool, "is_allow_auto_update_schema", "SCHEMA_COMPATIBILITY_STRATEGY",
-    "Whether producers may register new schemas", Place("isAllowAutoUpdateSchema", removal=""))
+    "Whether producers may register new schemas", PolicyPath("isAllowAutoUpdateSchema", removal=""))
 SCHEMA_VALIDATION = Policy(bool, "schema_validation_enforced", "SCHEMA_COMPATIBILITY_STRATEGY",
     "Whether topics with a schema refuse producers without one",
-    Place("schemaValidationEnforced", removal="", applied=True),
-    Place("schemaValidationEnforced", removal="", applied=True, is_local=True), "schemaValidationEnforced",
+    PolicyPath("schemaValidationEnforced", removal="", applied=True),
+    PolicyPath("schemaValidationEnforced", removal="", applied=True, is_local=True), "schemaValidationEnforced",
     default=False)
 ENTRY_FILTERS = Policy(EntryFilters, "entryFilters", "ENTRY_FILTERS",
-    "Filters that decide which entries are dispatched", Place("entryFilters"), _applied("entryFilters"),
+    "Filters that decide which entries are dispatched", PolicyPath("entryFilters"), _applied("entryFilters"),
     "entryFilters", default={"entryFilterNames": ""})
 DISPATCHER_PAUSE = Policy(bool, "dispatcherPauseOnAckStatePersistentEnabled",
     "DISPATCHER_PAUSE_ON_ACK_STATE_PERSISTENT", "Whether dispatch pauses while acknowledgements cannot be stored",
-    Place("dispatcherPauseOnAckStatePersistent"), _applied("dispatcherPauseOnAckStatePersistent"),
+    PolicyPath("dispatcherPauseOnAckStatePersistent"), _applied("dispatcherPauseOnAckStatePersistent"),
     "dispatcherPauseOnAckStatePersistentEnabled", default=False, has_body=False)
 METRIC_LABELS = Policy(list[str], "allowed_topic_property_keys_for_metrics", "ALLOW_CUSTOM_METRIC_LABELS",
-    "Properties of topics that metrics may show", Place("allowedTopicPropertyKeysForMetrics"))
+    "Properties of topics that metrics may show", PolicyPath("allowedTopicPropertyKeysForMetrics"))
 PERSISTENCE = Policy(PersistencePolicies, "persistence", "PERSISTENCE",
-    "Number of bookies for data, and rate at which cursors are stored", Place("persistence"),
+    "Number of bookies for data, and rate at which cursors are stored", PolicyPath("persistence"),
     _applied("persistence"), "persistence")
 
 # ---- other clusters, other storage
 REPLICATION = Policy(list[str], "replication_clusters", "REPLICATION", "Clusters that messages are replicated to",
-    Place("replication", removal=""), _applied("replication"), "replicationClusters")
+    PolicyPath("replication", removal=""), _applied("replication"), "replicationClusters")
 ALLOWED_CLUSTERS = Policy(list[str], "allowed_clusters", "ALLOW_CLUSTERS",
-    "Clusters that messages may be replicated to", Place("allowedClusters", removal=""))
+    "Clusters that messages may be replicated to", PolicyPath("allowedClusters", removal=""))
 SHADOW_TOPICS = Policy(list[str], "shadowTopics", "SHADOW_TOPIC", "Shadow topics of a topic", None,
-    Place("shadowTopics", "PUT", is_local=True), "shadowTopics")
+    PolicyPath("shadowTopics", "PUT", is_local=True), "shadowTopics")
 OFFLOAD = Policy(OffloadPolicies, "offload_policies", "OFFLOAD", "Storage for old ledgers, by driver",
-    Place("offloadPolicies", removed_at="removeOffloadPolicies"), _applied("offloadPolicies"), "offloadPolicies")
+    PolicyPath("offloadPolicies", removed_at="removeOffloadPolicies"), _applied("offloadPolicies"), "offloadPolicies")
 OFFLOAD_THRESHOLD = Policy(int, "offload_threshold", "OFFLOAD",
-    "Bytes from which old ledgers are offloaded; -1: never", Place("offloadThreshold", "PUT", ""))
+    "Bytes from which old ledgers are offloaded; -1: never", PolicyPath("offloadThreshold", "PUT", ""))
 OFFLOAD_SECONDS = Policy(int, "offload_threshold_in_seconds", "OFFLOAD",
-    "Age in seconds from which old ledgers are offloaded; -1: never", Place("offloadThresholdInSeconds", "PUT", ""))
+    "Age in seconds from which old ledgers are offloaded; -1: never",
+    PolicyPath("offloadThresholdInSeconds", "PUT", ""))
 OFFLOAD_LAG = Policy(int, "offload_deletion_lag_ms", "OFFLOAD",
-    "Milliseconds for which an offloaded ledger is kept in BookKeeper too", Place("offloadDeletionLagMs", "PUT"))
+    "Milliseconds for which an offloaded ledger is kept in BookKeeper too", PolicyPath("offloadDeletionLagMs", "PUT"))
 # fmt: on
 
 POLICIES: Final[tuple[Policy[Any], ...]] = tuple(row for row in list(globals().values()) if isinstance(row, Policy))

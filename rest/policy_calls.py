@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
-from pulsarium.rest.exchange import NO_BODY, Exchange, Request
-from pulsarium.rest.group import Group, Namespace, Topic, twice
-from pulsarium.rest.policies import SUBSCRIPTION_DISPATCH_RATE, BacklogQuota, DispatchRate, Place, Policy
+from pulsarium.rest.exchange import NO_BODY, Exchange, RestRequest
+from pulsarium.rest.group import CallGroup, Namespace, Topic, twice
+from pulsarium.rest.policies import SUBSCRIPTION_DISPATCH_RATE, BacklogQuota, DispatchRate, Policy, PolicyPath
 
 N = TypeVar("N")
 T = TypeVar("T")
 
 
-class PoliciesOf(Group, Generic[N]):
+class PoliciesOf(CallGroup, Generic[N]):
     """The policies of namespaces or topics, which an `N` names. `policies[RETENTION]` has the calls of one."""
 
     def __getitem__(self, policy: Policy[T]) -> PolicyCalls[N, T]:
@@ -43,7 +43,7 @@ class PoliciesOf(Group, Generic[N]):
         """Return the path below which the policies are."""
 
     @abstractmethod
-    def _place(self, policy: Policy[Any]) -> Place | None:
+    def _place(self, policy: Policy[Any]) -> PolicyPath | None:
         """Return the calls of a policy here, or None."""
 
 
@@ -54,7 +54,7 @@ class NamespacePolicies(PoliciesOf[Namespace]):
         """Return the path of a namespace, below which its policies are."""
         return self._namespace(name)
 
-    def _place(self, policy: Policy[Any]) -> Place | None:
+    def _place(self, policy: Policy[Any]) -> PolicyPath | None:
         return policy.namespace
 
 
@@ -65,12 +65,12 @@ class TopicPolicies(PoliciesOf[Topic]):
         """Return the path of a topic, below which its policies are."""
         return self._topic(name)
 
-    def _place(self, policy: Policy[Any]) -> Place | None:
+    def _place(self, policy: Policy[Any]) -> PolicyPath | None:
         return policy.topic
 
     def dispatch_rate_of(self, subscription: str) -> PolicyCalls[Topic, DispatchRate]:
         """Return the calls of SUBSCRIPTION_DISPATCH_RATE for one subscription."""
-        place = Place(f"{twice(subscription)}/dispatchRate", applied=True)
+        place = PolicyPath(f"{twice(subscription)}/dispatchRate", applied=True)
         return self[replace(SUBSCRIPTION_DISPATCH_RATE, topic=place)]
 
     async def delete_topic_policies(self, topic: Topic) -> None:
@@ -85,7 +85,7 @@ class PolicyCalls(Generic[N, T]):
     read or set the value for all clusters, not only for this one. Both apply to topics.
     """
 
-    def __init__(self, exchange: Exchange, policies: PoliciesOf[N], place: Place, policy: Policy[T]) -> None:
+    def __init__(self, exchange: Exchange, policies: PoliciesOf[N], place: PolicyPath, policy: Policy[T]) -> None:
         self._exchange = exchange
         self._policies = policies
         self._at = place
@@ -126,7 +126,7 @@ class PolicyCalls(Generic[N, T]):
             raise TypeError(f"Pulsar has no such call for {self._at.word}")
         path = f"{self._policies.path(name)}/{word or self._at.word}"
         asked = {**of(is_global and not self._at.is_local), **(query or {})}
-        return (await self._exchange.send(Request(method, path, asked, body))).data()
+        return (await self._exchange.send(RestRequest(method, path, asked, body))).data()
 
 
 def of(is_global: bool) -> dict[str, object]:

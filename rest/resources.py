@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pulsarium.rest.data import ResourceGroup, ResourceQuota
-from pulsarium.rest.group import Group, Namespace, segment
+from pulsarium.rest.group import CallGroup, Namespace, segment
 
 
-class ResourceGroups(Group):
+class ResourceGroups(CallGroup):
     """Calls of `resourcegroups`."""
 
     async def get_resource_groups(self) -> list[str]:
@@ -30,7 +30,7 @@ class ResourceGroups(Group):
         await self._delete(_path(name))
 
 
-class ResourceQuotas(Group):
+class ResourceQuotas(CallGroup):
     """Calls of `resource-quotas`."""
 
     async def get_default_resource_quota(self) -> ResourceQuota:

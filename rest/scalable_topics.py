@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, TypedDict
 
 from pulsarium.proto.topic_name import SegmentName
-from pulsarium.rest.group import Group, Namespace, Topic, segment, twice
+from pulsarium.rest.group import CallGroup, Namespace, Topic, segment, twice
 
 #: Fields of an AutoScalePolicyOverride, such as `maxSegments`. Missing ones have the value of the namespace.
 AutoScalePolicy: TypeAlias = Mapping[str, Any]
@@ -21,7 +21,7 @@ class ScalableTopicMetadata(TypedDict, total=False):
     properties: dict[str, str]
 
 
-class ScalableTopics(Group):
+class ScalableTopics(CallGroup):
     """Calls of `scalable` and `segments`. Topics may be named by topic:// or persistent:// names."""
 
     async def list_scalable_topics(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, cast
 
 from pulsarium.rest.data import Compatibility, PostSchema, SchemaInfo
-from pulsarium.rest.group import Group, Topic
+from pulsarium.rest.group import CallGroup, Topic
 
 
-class Schemas(Group):
+class Schemas(CallGroup):
     """Calls of `schemas`."""
 
     async def get_schema_info(self, topic: Topic, version: int | None = None) -> SchemaInfo:

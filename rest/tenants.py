@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pulsarium.rest.data import TenantInfo
-from pulsarium.rest.group import Group, segment
+from pulsarium.rest.group import CallGroup, segment
 
 
-class Tenants(Group):
+class Tenants(CallGroup):
     """Calls of `tenants`."""
 
     async def get_tenants(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Calls about topics: partitions, subscriptions, data, messages and statistics."""
+"""Calls about topics: partitions, subscriptions, data, messages and statistics. Calls for non-persistent topics."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
 from pulsarium.proto.topic_name import NON_PERSISTENT, PERSISTENT
-from pulsarium.rest.exchange import NO_BODY, Reply, Request
-from pulsarium.rest.group import Group, Namespace, Topic, segment, twice
+from pulsarium.rest.exchange import NO_BODY, RestReply, RestRequest
+from pulsarium.rest.group import CallGroup, Namespace, Topic, segment, twice
 from pulsarium.rest.message_ids import LATEST, Id, MessageIdData, body_of, skipped
 from pulsarium.rest.stats import (
     BacklogAnalysis,
@@ -24,7 +24,7 @@ _WITH_PROPERTIES: Final = "application/vnd.partitioned-topic-metadata+json"
 _SHADOW_SOURCE: Final = "PULSAR.SHADOW_SOURCE"
 
 
-class TopicsWithoutMessages(Group):
+class TopicsWithoutMessages(CallGroup):
     """Calls of `topics`, except those that return messages and message ids."""
 
     # ---- existence, properties and permissions
@@ -336,12 +336,12 @@ class Topics(TopicsWithoutMessages):
     Entries are returned as HTTP answers, with properties in headers and the payload in the body.
     """
 
-    async def peek_messages(self, topic: Topic, subscription: str, count: int) -> list[Reply]:
+    async def peek_messages(self, topic: Topic, subscription: str, count: int) -> list[RestReply]:
         """Return the first `count` entries of the subscription's backlog, or as many as exist."""
         path = f"{self._topic(topic)}/subscription/{twice(subscription)}/position"
-        found: list[Reply] = []
+        found: list[RestReply] = []
         for position in range(1, count + 1):
-            reply = await self._exchange.send(Request("GET", f"{path}/{position}", known=(404,)))
+            reply = await self._exchange.send(RestRequest("GET", f"{path}/{position}", known=(404,)))
             if reply.status == 404:
                 if not found and not reply.reason.startswith("Message not found"):
                     raise self._exchange.refused(reply)
@@ -349,15 +349,15 @@ class Topics(TopicsWithoutMessages):
             found.append(reply)
         return found
 
-    async def examine_message(self, topic: Topic, initial_position: str, message_position: int) -> Reply:
+    async def examine_message(self, topic: Topic, initial_position: str, message_position: int) -> RestReply:
         """Return the entry of message `message_position`, counted from 1 at `earliest` or `latest`."""
         query = {"initialPosition": initial_position, "messagePosition": message_position}
-        return await self._exchange.send(Request("GET", f"{self._topic(topic)}/examinemessage", query))
+        return await self._exchange.send(RestRequest("GET", f"{self._topic(topic)}/examinemessage", query))
 
-    async def get_messages_by_id(self, topic: Topic, ledger_id: int, entry_id: int) -> Reply:
+    async def get_messages_by_id(self, topic: Topic, ledger_id: int, entry_id: int) -> RestReply:
         """Return an entry."""
         path = f"{self._topic(topic)}/ledger/{segment(ledger_id)}/entry/{segment(entry_id)}"
-        return await self._exchange.send(Request("GET", path))
+        return await self._exchange.send(RestRequest("GET", path))
 
     async def get_last_message_id(self, topic: Topic) -> MessageIdData:
         """Return the id of the last published message."""
@@ -378,3 +378,35 @@ class Topics(TopicsWithoutMessages):
     async def terminate_partitioned_topic(self, topic: Topic) -> dict[str, MessageIdData]:
         """Terminate all partitions, and return the ids of their last messages."""
         return cast("dict[str, MessageIdData]", await self._post(f"{self._topic(topic)}/terminate/partitions"))
+
+
+class NonPersistentTopics(CallGroup):
+    """Calls of `non-persistent`, for topics whose names begin with non-persistent://. `topics` has these calls too."""
+
+    async def create_partitioned_topic(self, topic: Topic, partitions: int) -> None:
+        """Create a topic with this number of partitions."""
+        await self._put(f"{self._topic(topic)}/partitions", partitions)
+
+    async def get_partitioned_topic_metadata(self, topic: Topic) -> PartitionedTopicMetadata:
+        """Return the number of partitions."""
+        return await self._get(PartitionedTopicMetadata, f"{self._topic(topic)}/partitions")
+
+    async def get_stats(self, topic: Topic) -> TopicStats:
+        """Return rates, producers and subscriptions."""
+        return await self._get(TopicStats, f"{self._topic(topic)}/stats")
+
+    async def get_internal_stats(self, topic: Topic) -> TopicInternalStats:
+        """Return internal stats, in the form of those of a persistent topic."""
+        return await self._get(TopicInternalStats, f"{self._topic(topic)}/internalStats")
+
+    async def unload(self, topic: Topic) -> None:
+        """Close the topic. Clients look it up again."""
+        await self._put(f"{self._topic(topic)}/unload")
+
+    async def get_list(self, namespace: Namespace) -> list[str]:
+        """Return the topics of a namespace."""
+        return await self._get(list[str], f"non-persistent/{self._namespace_name(namespace)}")
+
+    async def get_list_in_bundle(self, namespace: Namespace, bundle: str) -> list[str]:
+        """Return the topics of a bundle, such as `0x..._0x...`."""
+        return await self._get(list[str], f"non-persistent/{self._namespace_name(namespace)}/{segment(bundle)}")

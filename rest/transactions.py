@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
-from pulsarium.rest.group import Group, Topic, twice
+from pulsarium.rest.group import CallGroup, Topic, twice
 
 _ROOT = "/admin/v3/transactions"
 
@@ -45,7 +45,7 @@ class TransactionMetadata(TypedDict, total=False):
     ackedPartitions: dict[str, dict[str, dict[str, Any]]]
 
 
-class Transactions(Group):
+class Transactions(CallGroup):
     """Calls of `transactions`.
 
     A transaction has two numbers: its coordinator's and its own there, Java's mostSigBits and leastSigBits.

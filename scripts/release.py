@@ -19,11 +19,6 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 Command = Sequence[str | Path]
 VERSION_FILE = Path("broker/config/version.py")
-# What a source distribution must have beside the package.
-WANTED = (
-    *("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md"),
-    *(".ci/", ".github/", "container/", "devcontainer/", "docs/", "examples/", "locks/", "scripts/", "tests/"),
-)
 UNWANTED = re.compile(r"(^|/)(build|dist|__pycache__|\.venv[^/]*|\.git|\.hypothesis|\.[a-z]+_cache)/|\.py[co]$")
 
 
@@ -85,7 +80,7 @@ def expected_in_wheel(tree: Path) -> set[str]:
     """Return the names that a wheel of this tree must have, its metadata left out."""
     package = tree / "src" / "pulsarium"
     code = {".py", ".pyi", ".proto", ".properties"}
-    found = {"pyspark_pulsar/__init__.py"}
+    found = {"pyspark_pulsar/__init__.py", "pulsarium/broker/config/pulsar_keys.txt"}
     for entry in package.iterdir():
         if entry.is_file():
             found.add(f"pulsarium/{entry.name}")
@@ -93,12 +88,12 @@ def expected_in_wheel(tree: Path) -> set[str]:
             # The matrix and the conformance kit have programs of other languages, which are built where they run.
             # Browsers load the files of the console.
             folder = entry.resolve()
-            console = folder / "console" / "static"
+            console = folder / "web" / "console" / "static"
             found |= {
                 f"pulsarium/{entry.name}/{path.relative_to(folder).as_posix()}"
                 for path in folder.rglob("*")
                 if path.suffix in code
-                or (path.is_file() and (entry.name in ("matrix", "kit") or console in path.parents))
+                or (path.is_file() and (entry.name in ("matrix", "conformance") or console in path.parents))
             }
     return {name for name in found if "__pycache__" not in name}
 
@@ -116,12 +111,17 @@ def check_wheel(wheel: Path, tree: Path) -> None:
         raise Refused(f"{wheel.name}: missing {listed(expected - found)}; not wanted {listed(found - expected)}")
 
 
-def check_sdist(sdist: Path) -> None:
-    """Look for the tests, the docs and the rest in a source distribution, and for what must not be in it."""
+def check_sdist(sdist: Path, tree: Path) -> None:
+    """Compare a source distribution with the tree that it was built from. Of packages it has what the wheel has."""
     with tarfile.open(sdist) as archive:
-        names = [name.partition("/")[2] for name in archive.getnames()]
-    missing = [wanted for wanted in WANTED if not any(name.startswith(wanted) for name in names)]
-    unwanted = [name for name in names if UNWANTED.search(name)]
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    tree = tree.resolve()
+    packages = {entry.resolve() for entry in tree.glob("src/pulsarium/*")}
+    files = (path for path in tree.rglob("*") if path.is_file() and not packages.intersection(path.parents))
+    expected = {path.relative_to(tree).as_posix() for path in files}
+    expected |= {f"src/{name}" for name in expected_in_wheel(tree)}
+    missing = {name for name in expected - names if not UNWANTED.search(name)}
+    unwanted = {name for name in names if UNWANTED.search(name) and ".egg-info" not in name}
     if missing or unwanted:
         raise Refused(f"{sdist.name}: missing {listed(missing)}; not wanted {listed(unwanted)}")
 
@@ -139,15 +139,16 @@ def compare(first: Sequence[Path], second: Sequence[Path]) -> None:
             raise Refused(f"{one.name} differs between two builds: compare {one} with {other}")
 
 
-def environment(folder: Path, lock: str, *wheels: Path) -> Path:
-    """Make an environment from a lock, and put wheels into it; return its interpreter."""
+def environment(folder: Path, wheel: Path) -> Path:
+    """Make an environment with what the image has, and put a wheel into it; return its interpreter."""
     run([sys.executable, "-m", "venv", "--clear", folder])
-    python = folder / "bin" / "python"
+    python, locked = folder / "bin" / "python", folder / "requirements.txt"
+    uv = (Path(sys.executable).with_name("uv"), "--project", ROOT, "export", "--frozen", "--no-default-groups")
+    run([*uv, "--extra", "auth", "--extra", "client", "--no-emit-project", "--output-file", locked])
     pip: Command = (python, "-P", "-m", "pip", "--disable-pip-version-check", "--quiet")
-    run([*pip, "install", "--require-hashes", "-r", ROOT / "locks" / f"{lock}.txt"])
-    if wheels:
-        run([*pip, "install", "--no-deps", "--no-index", *wheels])
-        run([*pip, "check"])
+    run([*pip, "install", "--require-hashes", "-r", locked])
+    run([*pip, "install", "--no-deps", "--no-index", wheel])
+    run([*pip, "check"])
     return python
 
 
@@ -215,7 +216,7 @@ def release(*, tagged: bool) -> None:
     work = ROOT / "build" / "release"
     shutil.rmtree(work, ignore_errors=True)
     say(f"building {number} twice")
-    tools = environment(work / "tools", "release")
+    python = Path(sys.executable)
     builds = []
     for attempt in ("first", "second"):
         tree = work / attempt / "tree"
@@ -223,16 +224,16 @@ def release(*, tagged: bool) -> None:
         run(["git", "-C", ROOT, "archive", "--output", work / "tree.tar", "HEAD"])
         with tarfile.open(work / "tree.tar") as archive:
             archive.extractall(tree, filter="tar")
-        builds.append(build(tree, work / attempt / "dist", tools, epoch))
+        builds.append(build(tree, work / attempt / "dist", python, epoch))
     compare(*builds)
     say("checking what is in them")
     wheel, sdist = builds[0]
-    run([tools, "-P", "-m", "twine", "check", "--strict", wheel, sdist])
+    run([python, "-P", "-m", "twine", "check", "--strict", wheel, sdist])
     check_wheel(wheel, work / "second" / "tree")
-    check_sdist(sdist)
+    check_sdist(sdist, work / "second" / "tree")
     say("installing the wheel into an empty environment, for one message")
     (work / "home").mkdir()
-    round_trip(environment(work / "clean", "image", wheel).with_name("pulsarium"), work / "home")
+    round_trip(environment(work / "clean", wheel).with_name("pulsarium"), work / "home")
     (work / "notes.md").write_text(text)
     shutil.rmtree(ROOT / "dist", ignore_errors=True)
     (ROOT / "dist").mkdir()

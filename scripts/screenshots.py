@@ -42,7 +42,7 @@ def set_the_stage(client: pulsar.Client) -> None:
     for number in range(25):
         payments.send(f"payment {number}".encode())
         reader.acknowledge(reader.receive(timeout_millis=10_000))
-    client.create_producer("parcels").send(b"parcel")
+    client.create_producer("portions").send(b"portion")
 
 
 def pictures(broker: PulsarBroker, folder: Path) -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from pulsarium.broker.model.schema import registry
+from pulsarium.broker.net import slices, stalls
 from tests.foreign.toolchains import missing_toolchains
 from tests.house.left_out import LeftOut
 from tests.house.nothing_skipped import NothingSkipped
@@ -19,7 +21,7 @@ from tests.house.shared_rewriting import SharedRewriting
 
 HEAVY_TIMEOUT = 900.0
 # Tests that cannot be imported without Spark. Only the environment of `scripts/test --all` has Spark.
-NEEDS_SPARK = ("bench/test_pipeline.py", "cli/test_analyze.py", "cli/pages/test_pipeline.py", "pipeline")
+NEEDS_SPARK = ("bench/test_pipeline.py", "cli/test_analyze.py", "scripts/pages/test_pipeline.py", "pipeline")
 collect_ignore = [] if find_spec("pyspark") else list(NEEDS_SPARK)
 
 
@@ -67,6 +69,17 @@ def pytest_collection_finish() -> None:
     # Collected tests live as long as the process, so the garbage collector need not examine them again.
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def whole_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a broker in this process handle each read at once, also on a busy machine. Tests of slices make their own.
+
+    Nor does a thread judge schemas: the clock of many tests does not wait for threads.
+    """
+    monkeypatch.setattr(slices, "SLICE", 60)
+    monkeypatch.setattr(registry, "LARGE", 1 << 40)
+    monkeypatch.setattr(stalls, "LEAST", 60)
 
 
 def patience(item: pytest.Item) -> float:

@@ -25,6 +25,15 @@ def test_a_broker_runs_after_one_import() -> None:
     assert python(program).startswith("pulsar://127.0.0.1:")
 
 
+def test_the_names_of_tests_have_a_module_of_their_own() -> None:
+    program = """
+import pulsarium.testing, pulsarium.broker.testing
+print(*(getattr(pulsarium.testing, name) is getattr(pulsarium.broker.testing, name) for name in ("running", "Close")))
+"""
+    assert python(program) == "True True"
+    assert python("import pulsarium; print(pulsarium.testing.running.__name__)") == "running"
+
+
 def test_the_client_is_there_after_one_import() -> None:
     assert python("import pulsarium; print(pulsarium.client.connect.__name__)") == "connect"
 

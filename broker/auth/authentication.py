@@ -8,7 +8,7 @@ from pulsarium.broker.auth.identity import AuthenticationError, Certificate, Htt
 from pulsarium.broker.auth.tls import context_of
 from pulsarium.broker.config.keys import AUTHENTICATION_PROVIDERS, Config
 from pulsarium.broker.config.meaning import ConfigError
-from pulsarium.broker.logs import Log
+from pulsarium.broker.logs import PartLog
 
 
 class CertificateProvider:
@@ -30,7 +30,7 @@ class CertificateProvider:
         return self.authenticate(b"", request.certificate)
 
 
-log = Log("auth")
+log = PartLog("auth")
 
 METHOD_HEADER = "x-pulsar-auth-method-name"
 

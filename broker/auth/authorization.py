@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pulsarium.broker.auth.grants import Grants
 from pulsarium.broker.auth.identity import Principal
-from pulsarium.broker.auth.needs import Kind, Needs
+from pulsarium.broker.auth.needs import Needs, ObjectKind
 from pulsarium.broker.config.keys import Config
+from pulsarium.broker.model.namespace.metadata import Metadata
 from pulsarium.proto.topic_name import NamespaceName, SegmentName, TopicName
-
-if TYPE_CHECKING:
-    from pulsarium.broker.model.namespace.metadata import Metadata
 
 # NamespaceOperation -> actions of which one is enough. Operations that are missing here are for admins of the tenant.
 NAMESPACE_ACTIONS: Final = {
@@ -44,7 +42,7 @@ CONSUMING: Final = frozenset(
         "GET_REPLICATED_SUBSCRIPTION_STATUS",
     }
 )
-OF_BROKER: Final = (Kind.SUPERUSER, Kind.CLUSTER, Kind.CLUSTER_POLICY, Kind.BROKER)
+OF_BROKER: Final = (ObjectKind.SUPERUSER, ObjectKind.CLUSTER, ObjectKind.CLUSTER_POLICY, ObjectKind.BROKER)
 
 
 class TenantNotFound(Exception):
@@ -62,7 +60,7 @@ class WrongSubscriptionName(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class OperationTarget:
     """The object of an operation, with as many names as the kind of operation needs."""
 
     tenant: str = ""
@@ -71,15 +69,15 @@ class Target:
     subscription: str = ""
 
 
-def of_topic(topic: TopicName, subscription: str = "") -> Target:
+def of_topic(topic: TopicName, subscription: str = "") -> OperationTarget:
     """Return a topic as a target. A segment has the grants of its scalable topic."""
     if topic.is_segment:
         topic = SegmentName.of(topic).parent
-    return Target(topic.tenant, topic.namespace_name, topic, subscription)
+    return OperationTarget(topic.tenant, topic.namespace_name, topic, subscription)
 
 
-def of_namespace(namespace: NamespaceName) -> Target:
-    return Target(namespace.tenant, namespace)
+def of_namespace(namespace: NamespaceName) -> OperationTarget:
+    return OperationTarget(namespace.tenant, namespace)
 
 
 class Authorization:
@@ -110,13 +108,13 @@ class Authorization:
             return bool(original) and not self.is_proxy(principal.original)
         return not original or (equal and principal.original == principal.role)
 
-    def allows(self, principal: Principal, needs: Needs, target: Target) -> bool:
+    def allows(self, principal: Principal, needs: Needs, target: OperationTarget) -> bool:
         """Return whether the principal may do the operation.
 
         Raise `TenantNotFound` for a missing tenant, and `WrongSubscriptionName` for a subscription without the role's
         prefix.
         """
-        if needs.kind is Kind.ANYBODY or (needs.unasked and self._as_released):
+        if needs.kind is ObjectKind.ANYBODY or (needs.unasked and self._as_released):
             return True
         if not self.is_valid(principal):
             return False
@@ -124,7 +122,7 @@ class Authorization:
             return self.allows_role(principal.role, needs, target)
         return all(self.allows_role(role, needs, target) for role in (principal.role, principal.original))
 
-    def allows_role(self, role: str | None, needs: Needs, target: Target) -> bool:
+    def allows_role(self, role: str | None, needs: Needs, target: OperationTarget) -> bool:
         """Return whether one role may do the operation. Raise as `allows` does."""
         if self.is_superuser(role):
             return True
@@ -132,10 +130,10 @@ class Authorization:
             return False
         if self._is_tenant_admin(role, target.tenant):
             return True
-        if needs.kind is Kind.NAMESPACE and target.namespace is not None:
+        if needs.kind is ObjectKind.NAMESPACE and target.namespace is not None:
             grants = self._grants(target.namespace)
             return any(grants.on_namespace(role, action) for action in NAMESPACE_ACTIONS.get(needs.operation, ()))
-        if needs.kind is Kind.TOPIC and target.topic is not None:
+        if needs.kind is ObjectKind.TOPIC and target.topic is not None:
             return self._allows_topic(role, needs.operation, target.topic, target.subscription)
         return False
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 
 
-class Kind(Enum):
+class ObjectKind(Enum):
     """The kind of object of an operation, which decides which roles may do the operation."""
 
     ANYBODY = auto()  # also without credentials
@@ -26,7 +26,7 @@ class Kind(Enum):
 class Needs:
     """An operation by Pulsar's name (GET_STATS, SKIP, READ). For policies, `policy` is the PolicyName (RETENTION)."""
 
-    kind: Kind
+    kind: ObjectKind
     operation: str = ""
     policy: str = ""
     forbidden: bool = field(default=False, compare=False)  # answer 403 as a PIP says, not Pulsar's 401
@@ -37,34 +37,34 @@ class Needs:
         return " ".join(word for word in words if word)
 
 
-ANYBODY = Needs(Kind.ANYBODY)
-SUPERUSER = Needs(Kind.SUPERUSER)
-TENANT_ADMIN = Needs(Kind.TENANT_ADMIN)
+ANYBODY = Needs(ObjectKind.ANYBODY)
+SUPERUSER = Needs(ObjectKind.SUPERUSER)
+TENANT_ADMIN = Needs(ObjectKind.TENANT_ADMIN)
 
 
 def cluster_operation(operation: str) -> Needs:
     """Require a ClusterOperation, by its name."""
-    return Needs(Kind.CLUSTER, operation)
+    return Needs(ObjectKind.CLUSTER, operation)
 
 
 def broker_operation(operation: str) -> Needs:
     """Require a BrokerOperation, by its name."""
-    return Needs(Kind.BROKER, operation)
+    return Needs(ObjectKind.BROKER, operation)
 
 
 def tenant_operation(operation: str) -> Needs:
     """Require a TenantOperation, by its name."""
-    return Needs(Kind.TENANT, operation)
+    return Needs(ObjectKind.TENANT, operation)
 
 
 def namespace_operation(operation: str) -> Needs:
     """Require a NamespaceOperation, by its name."""
-    return Needs(Kind.NAMESPACE, operation)
+    return Needs(ObjectKind.NAMESPACE, operation)
 
 
 def cluster_policy(policy: str, *, write: bool) -> Needs:
     """Require access to a PolicyName of a cluster."""
-    return Needs(Kind.CLUSTER_POLICY, "WRITE" if write else "READ", policy)
+    return Needs(ObjectKind.CLUSTER_POLICY, "WRITE" if write else "READ", policy)
 
 
 def topic_operation(operation: str, *, forbidden: bool = False, unasked: bool = False) -> Needs:
@@ -72,14 +72,14 @@ def topic_operation(operation: str, *, forbidden: bool = False, unasked: bool = 
 
     With `forbidden`, refuse with 403 as a PIP says, not with Pulsar's 401. `unasked`: Pulsar 4.2.4 requires none.
     """
-    return Needs(Kind.TOPIC, operation, forbidden=forbidden, unasked=unasked)
+    return Needs(ObjectKind.TOPIC, operation, forbidden=forbidden, unasked=unasked)
 
 
 def namespace_policy(policy: str, *, write: bool) -> Needs:
     """Require access to a PolicyName of a namespace."""
-    return Needs(Kind.NAMESPACE_POLICY, "WRITE" if write else "READ", policy)
+    return Needs(ObjectKind.NAMESPACE_POLICY, "WRITE" if write else "READ", policy)
 
 
 def topic_policy(policy: str, *, write: bool) -> Needs:
     """Require access to a PolicyName of a topic."""
-    return Needs(Kind.TOPIC_POLICY, "WRITE" if write else "READ", policy)
+    return Needs(ObjectKind.TOPIC_POLICY, "WRITE" if write else "READ", policy)

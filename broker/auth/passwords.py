@@ -9,9 +9,9 @@ from pulsarium.broker.auth.identity import AuthenticationError, Certificate, Htt
 from pulsarium.broker.auth.sources import needs_extra, read_source
 from pulsarium.broker.config.keys import Config
 from pulsarium.broker.config.meaning import ConfigError
-from pulsarium.broker.logs import Log
+from pulsarium.broker.logs import PartLog
 
-log = Log("auth")
+log = PartLog("auth")
 
 APR1: Final = "$apr1$"
 UNKNOWN: Final = "Unknown user or invalid password"

@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol, cast
 
-from pulsarium.broker.auth.authorization import Authorization, Target, TenantNotFound, WrongSubscriptionName, of_topic
+from pulsarium.broker.auth.authorization import (
+    Authorization,
+    OperationTarget,
+    TenantNotFound,
+    WrongSubscriptionName,
+    of_topic,
+)
 from pulsarium.broker.auth.identity import Principal
 from pulsarium.broker.auth.needs import Needs, topic_operation
-from pulsarium.broker.logs import Log
+from pulsarium.broker.logs import PartLog
 from pulsarium.broker.model.namespace.metadata import Metadata
-from pulsarium.broker.model.subscription.consumer import Consumer
+from pulsarium.broker.model.subscription.base import Consumer
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.producers import Producer
 from pulsarium.broker.model.topic.topics import Topics
 from pulsarium.proto.topic_name import TopicName
 
-log = Log("auth")
+log = PartLog("auth")
 
 CONSUME, PRODUCE = topic_operation("CONSUME"), topic_operation("PRODUCE")
 
@@ -30,14 +36,12 @@ class Proved(Protocol):
 
 def watch_grants(authorization: Authorization, metadata: Metadata, topics: Topics) -> None:
     """Disconnect clients that lost their grants whenever policies change (Pulsar's onPoliciesUpdate)."""
-    others = metadata.on_policies_changed
 
     def changed(namespace: str, name: TopicName | None) -> None:
-        others(namespace, name)
         for topic in topics.loaded_of(namespace, name):
             disconnect_revoked(authorization, topic)
 
-    metadata.on_policies_changed = changed
+    metadata.policies_listeners.append(changed)
 
 
 def disconnect_revoked(authorization: Authorization, topic: Topic) -> None:
@@ -52,7 +56,7 @@ def disconnect_revoked(authorization: Authorization, topic: Topic) -> None:
         subscription.disconnect_those(_lost(authorization, CONSUME, of_topic(topic.name, subscription.name)))
 
 
-def _lost(authorization: Authorization, needs: Needs, target: Target) -> Callable[[Producer | Consumer], bool]:
+def _lost(authorization: Authorization, needs: Needs, target: OperationTarget) -> Callable[[Producer | Consumer], bool]:
     def lost(each: Producer | Consumer) -> bool:
         principal = cast("Proved", each.client).principal
         try:

@@ -28,9 +28,14 @@ def read_source(key: str, value: str) -> bytes:
         return _data(key, value)
     if value.startswith("file:"):
         return _file(key, os.fsdecode(unquote_to_bytes(urlsplit(value).path)))
-    if _is_file(value) or _FILE_NAME.fullmatch(value):
+    if names_file(value):
         return _file(key, value)
     return _base64(key, value)
+
+
+def names_file(value: str) -> bool:
+    """Return whether a setting is the URL or the path of a file, and no secret itself."""
+    return value.startswith("file:") or _is_file(value) or _FILE_NAME.fullmatch(value) is not None
 
 
 def cannot_be_read(path: str, error: OSError) -> str:

@@ -11,9 +11,9 @@ from pulsarium.broker.auth.identity import Certificate
 from pulsarium.broker.auth.sources import cannot_be_read
 from pulsarium.broker.config.keys import Config
 from pulsarium.broker.config.meaning import ConfigError
-from pulsarium.broker.logs import Log
+from pulsarium.broker.logs import PartLog
 
-log = Log("tls")
+log = PartLog("tls")
 
 FILES: Final = ("tlsCertificateFilePath", "tlsKeyFilePath", "tlsTrustCertsFilePath")
 

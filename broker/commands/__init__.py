@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from pulsarium.broker.cluster import Cluster
 from pulsarium.broker.commands import (
     connection,
     consumer,
@@ -20,8 +21,10 @@ from pulsarium.broker.commands import (
     watch,
 )
 from pulsarium.broker.commands.authorized import authorized
-from pulsarium.broker.commands.registry import Handler, collect, without
+from pulsarium.broker.commands.registry import collect, without
 from pulsarium.broker.config.profile import PIP, Profile
+from pulsarium.broker.session.gate import Handler
+from pulsarium.broker.session.session import Sessions
 
 MODULES = (
     connection,
@@ -44,3 +47,14 @@ def handlers(*, connected: bool, authorize: bool = False, profile: Profile = PIP
     """Return the handlers of a connection, before or after its CONNECT. With `authorize`, they check the role first."""
     found = collect(MODULES, connected=connected, guard=authorized if authorize else None)
     return without(found, profile.unknown, profile.unknown_error) if profile.unknown else found
+
+
+def attach_to(cluster: Cluster) -> None:
+    """Have the sessions of a cluster handle commands by the modules of this package."""
+    authorize = cluster.authorization is not None
+    cluster.attach(
+        Sessions(
+            handlers(connected=False),
+            lambda profile: handlers(connected=True, authorize=authorize, profile=profile),
+        )
+    )

@@ -7,9 +7,9 @@ from typing import Any, Protocol
 
 from pulsarium.proto.commands import COMMANDS, CommandSpec
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.numbers import NO_REQUEST
 
 _T = pb.BaseCommand
-NO_REQUEST = 2**64 - 1  # request id of an ERROR that concerns the connection (W-11)
 REQUEST_IDS = ("request_id", "watch_id", "session_id")
 IDS = (
     *REQUEST_IDS,

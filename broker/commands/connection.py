@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pulsarium.broker.auth.identity import AuthenticationError
 from pulsarium.broker.auth.login import Login, RolesRefused, Stale
-from pulsarium.broker.commands.registry import CloseConnection, handles
+from pulsarium.broker.commands.registry import handles
 from pulsarium.broker.config.profile import (
     COORDINATOR_WATCHES,
     SCALABLE_TOPICS,
     TOPIC_WATCHERS,
     WATCHERS_RECONCILE,
 )
-from pulsarium.broker.logs import Log
+from pulsarium.broker.logs import PartLog
+from pulsarium.broker.session.gate import CloseConnection
+from pulsarium.broker.session.session import Session
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-
-if TYPE_CHECKING:
-    from pulsarium.broker.session.session import Session
-
-NO_REQUEST = 2**64 - 1  # request id of an ERROR that concerns the connection (W-11)
+from pulsarium.proto.numbers import NO_REQUEST
 
 # broker.conf keys that switch feature flags
 KEYS = {
@@ -31,12 +27,12 @@ KEYS = {
 
 OUR_CLIENTS = "Pulsarium"  # prefix of this project's clients, which mean PIP-429 by that version
 
-log = Log("session")
+log = PartLog("session")
 
 
 @handles(pb.BaseCommand.CONNECT, before_connect=True)
 def connect(session: Session, cmd: pb.CommandConnect, trailing: bytes) -> None:
-    """Accept a client and its protocol version (W-05 to W-12). The broker's own flags do not depend on the client's."""
+    """Accept a client and its protocol version. The broker's own flags do not depend on the client's."""
     if session.connected:
         raise CloseConnection("a second CONNECT")
     _log_in(session, cmd)

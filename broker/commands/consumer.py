@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from functools import partial
 from itertools import chain, islice
-from typing import TYPE_CHECKING
 
 from pulsarium.broker.clock import instant_text
-from pulsarium.broker.commands.registry import CloseConnection, handles
+from pulsarium.broker.commands.registry import handles
 from pulsarium.broker.commands.transaction import join
-from pulsarium.broker.model.cursor.pending_record import Acked
+from pulsarium.broker.logs import PartLog
+from pulsarium.broker.model.cursor.pending_record import PendingEntry
+from pulsarium.broker.model.cursor.records import NO_PROPERTIES, CursorProperties
 from pulsarium.broker.model.errors import BrokerServiceError, NotAllowedError, TransactionConflictError
-from pulsarium.broker.model.ledger.position import Position, position_of, signed
+from pulsarium.broker.model.ledger.position import Position, position_of
 from pulsarium.broker.model.ledger.position_set import LAST_ID, PositionSet
+from pulsarium.broker.model.subscription.base import Consumer
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
-from pulsarium.broker.model.transaction.coordinator import Part
+from pulsarium.broker.model.transaction.transaction import TransactionPart
+from pulsarium.broker.session.gate import CloseConnection
+from pulsarium.broker.session.session import Session
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.message_id import TxnId
+from pulsarium.proto.numbers import signed, unsigned
 from pulsarium.proto.text import text_of
 
-if TYPE_CHECKING:
-    from pulsarium.broker.model.subscription.consumer import Consumer
-    from pulsarium.broker.session.session import Session
+log = PartLog("consumer")
 
 Individual = pb.CommandAck.Individual
+PROPERTIES_AT_ONCE = 1000
+CONSUMERS_ASKED = 100  # for each of the ids that are handled at once
 IDS_A_STEP = 1000  # message ids handled at once; official clients send no more in one command
 SHARED_TYPES = (pb.CommandSubscribe.Shared, pb.CommandSubscribe.Key_Shared)
 
@@ -41,37 +48,63 @@ def flow(session: Session, cmd: pb.CommandFlow, trailing: bytes) -> None:
 
 @handles(pb.BaseCommand.ACK)
 def ack(session: Session, cmd: pb.CommandAck, trailing: bytes) -> None:
-    """Acknowledge messages. Ids that make no sense change nothing, and their answer is success (cmd 10)."""
+    """Acknowledge messages. Ids that make no sense change nothing, and their answer is success."""
+    if cmd.ack_type == Individual or not cmd.properties:
+        _ack(session, cmd, NO_PROPERTIES)
+    elif len(cmd.properties) <= PROPERTIES_AT_ONCE:
+        _ack(session, cmd, _properties(cmd))
+    else:
+        session.gate.handle_aside(partial(_properties, cmd), partial(_ack, session, cmd))
+
+
+def _properties(cmd: pb.CommandAck) -> CursorProperties:
+    """Return the properties of a cumulative ACK, encoded already."""
+    properties = CursorProperties((text_of(pair.key), signed(pair.value)) for pair in cmd.properties)
+    _ = properties.encoded
+    return properties
+
+
+def _ack(session: Session, cmd: pb.CommandAck, properties: CursorProperties) -> None:
     consumer = session.consumers.get(cmd.consumer_id)
     if consumer is None:
         return  # no reply either, as in Pulsar
     reply = _reply_to(cmd)
     subscription = consumer.subscription
+    if cmd.HasField("validation_error"):
+        why = pb.CommandAck.ValidationError.Name(cmd.validation_error)
+        log.warning(
+            "a client acknowledged messages that it could not read", peer=session, consumer=consumer.name, reason=why
+        )
     if cmd.HasField("txnid_most_bits") and cmd.HasField("txnid_least_bits"):
+        if cmd.ack_type == Individual and len(cmd.message_id) > IDS_A_STEP:
+            session.gate.handle_in_slices(_acknowledge_many_in_transaction(session, consumer, cmd, reply))
+            return
         try:
             _ack_in_transaction(session, consumer, cmd)
         except BrokerServiceError as refused:
-            if reply is not None:
-                reply.error = refused.code
-                reply.message = refused.java_text if isinstance(refused, TransactionConflictError) else refused.text
-                session.command(pb.BaseCommand(type=pb.BaseCommand.ACK_RESPONSE, ackResponse=reply))
+            _refuse(session, cmd, reply, refused)
             return
         consumer.acked_ms = subscription.topic.now_ms()
     elif isinstance(subscription, PersistentSubscription):
         batch_acks = session.broker.config.acknowledgmentAtBatchIndexLevelEnabled
-        if cmd.ack_type == Individual and len(cmd.message_id) > IDS_A_STEP:
-            session.gate.handle_in_slices(_acknowledge_many(session, consumer, subscription, cmd, reply))
+        step = _ids_a_step(subscription)
+        if cmd.ack_type == Individual and len(cmd.message_id) > step:
+            session.gate.handle_in_slices(_acknowledge_many(session, consumer, subscription, cmd, reply, step))
             return
         consumer.acked_ms, save_now = subscription.topic.now_ms(), reply is not None
-        properties = {text_of(pair.key): signed(pair.value) for pair in cmd.properties}
         if cmd.ack_type == Individual:
             _acknowledge(consumer, subscription, cmd.message_id, in_parts=batch_acks, save_now=save_now)
-        elif (through := _cumulative(subscription, cmd)) is not None and (batch_acks or not through.ack_set):
+        elif (through := _cumulative(subscription, cmd)) is None:
+            log.warning("ignored a cumulative ACK of a Shared consumer, or of several ids", peer=session)
+        elif batch_acks or not through.ack_set:
             position = Position(signed(through.ledgerId), signed(through.entryId))
             subscription.acknowledge_through(position, through.ack_set, properties=properties, save_now=save_now)
             consumer.acked += 1
         else:  # acknowledges nothing, but its properties are stored
             subscription.acknowledge(consumer, (), properties=properties, save_now=save_now)
+        if reply is not None:
+            subscription.cursor.after_save(lambda error: _answer(session, reply, error))
+        return
     if reply is not None:
         session.broker.turn.after_commit(lambda error: _answer(session, reply, error))
 
@@ -79,21 +112,16 @@ def ack(session: Session, cmd: pb.CommandAck, trailing: bytes) -> None:
 def _acknowledge(
     consumer: Consumer,
     subscription: PersistentSubscription,
-    message_ids: Iterable[pb.MessageIdData],
+    message_ids: Sequence[pb.MessageIdData],
     *,
     in_parts: bool,
     save_now: bool,
 ) -> None:
     """Acknowledge entries individually. Without `in_parts`, an entry with an ack set is not acknowledged."""
-    whole: list[Position] = []
+    whole = [position_of((each.ledgerId, each.entryId)) for each in message_ids if not each.ack_set]
     parts: list[tuple[Position, Sequence[int]]] = []
-    for message_id in message_ids:
-        position = position_of((message_id.ledgerId, message_id.entryId))
-        ack_set = message_id.ack_set
-        if not ack_set:
-            whole.append(position)
-        elif in_parts:
-            parts.append((position, ack_set))
+    if in_parts and len(whole) < len(message_ids):
+        parts += [(position_of((each.ledgerId, each.entryId)), each.ack_set) for each in message_ids if each.ack_set]
     subscription.acknowledge(consumer, whole, parts, save_now=save_now)
 
 
@@ -102,17 +130,23 @@ def _cumulative(subscription: PersistentSubscription, cmd: pb.CommandAck) -> pb.
     return cmd.message_id[0] if len(cmd.message_id) == 1 and not subscription.shares_messages else None
 
 
+def _ids_a_step(subscription: PersistentSubscription) -> int:
+    """Return how many ids are acknowledged at once. Each consumer is asked for an entry that another one has."""
+    return max(1, IDS_A_STEP // (1 + len(subscription.consumers) // CONSUMERS_ASKED))
+
+
 def _acknowledge_many(
     session: Session,
     consumer: Consumer,
     subscription: PersistentSubscription,
     cmd: pb.CommandAck,
     reply: pb.CommandAckResponse | None,
+    step: int,
 ) -> Iterator[None]:
-    """Acknowledge as if the ids had come in several ACKs, with the request id on the last."""
+    """Acknowledge as if `step` ids had come in each of several ACKs, with the request id on the last."""
     in_parts = session.broker.config.acknowledgmentAtBatchIndexLevelEnabled
     message_ids = iter(cmd.message_id)
-    while some := list(islice(message_ids, IDS_A_STEP)):
+    while some := list(islice(message_ids, step)):
         if session.consumers.get(cmd.consumer_id) is not consumer:
             return  # the consumer was closed meanwhile
         _acknowledge(consumer, subscription, some, in_parts=in_parts, save_now=False)
@@ -120,29 +154,64 @@ def _acknowledge_many(
     consumer.acked_ms = subscription.topic.now_ms()
     if reply is not None:
         subscription.acknowledge(consumer, (), save_now=True)
-        session.broker.turn.after_commit(lambda error: _answer(session, reply, error))
+        subscription.cursor.after_save(lambda error: _answer(session, reply, error))
 
 
 def _ack_in_transaction(session: Session, consumer: Consumer, cmd: pb.CommandAck) -> None:
-    """Acknowledge in a transaction, without a check that the transaction exists (B-29)."""
-    subscription = consumer.subscription
+    """Acknowledge in a transaction, without a check that the transaction exists."""
     individual = cmd.ack_type == Individual
     if not individual and (len(cmd.message_id) != 1 or consumer.type in SHARED_TYPES):
         return
+    taking, txn = _in_transaction(session, consumer, cmd)
+    acks = [PendingEntry.of(message_id) for message_id in cmd.message_id]
+    if individual:
+        taking.acknowledge_in(txn, consumer, acks)
+    else:
+        assert taking.pending_acks is not None
+        taking.pending_acks.acknowledge_through(txn, acks[0])
+
+
+def _in_transaction(session: Session, consumer: Consumer, cmd: pb.CommandAck) -> tuple[PersistentSubscription, TxnId]:
+    """Return the subscription and the transaction of an ACK. Raise `BrokerServiceError` when it takes no such ACK."""
+    subscription = consumer.subscription
     if not isinstance(subscription, PersistentSubscription) or subscription.pending_acks is None:
         raise NotAllowedError("Server don't support transaction ack!")
     txn = TxnId(cmd.txnid_most_bits, cmd.txnid_least_bits)
     topic = subscription.topic.name
     if topic.is_segment:
         try:
-            join(session, txn, Part(str(topic), subscription.name))
+            join(session, txn, TransactionPart(str(topic), subscription.name))
         except NotAllowedError as error:
             raise TransactionConflictError(error.text) from None
-    acks = [Acked.of(message_id) for message_id in cmd.message_id]
-    if individual:
-        subscription.acknowledge_in(txn, consumer, acks)
-    else:
-        subscription.pending_acks.acknowledge_through(txn, acks[0])
+    return subscription, txn
+
+
+def _acknowledge_many_in_transaction(
+    session: Session, consumer: Consumer, cmd: pb.CommandAck, reply: pb.CommandAckResponse | None
+) -> Iterator[None]:
+    try:
+        subscription, txn = _in_transaction(session, consumer, cmd)
+        with closing(subscription.acknowledge_in_steps(txn, consumer, map(PendingEntry.of, cmd.message_id))) as steps:
+            for _ in steps:
+                yield
+                if session.consumers.get(cmd.consumer_id) is not consumer:
+                    return  # the consumer was closed meanwhile
+    except BrokerServiceError as refused:
+        _refuse(session, cmd, reply, refused)
+        return
+    consumer.acked_ms = subscription.topic.now_ms()
+    if reply is not None:
+        session.broker.turn.after_commit(lambda error: _answer(session, reply, error))
+
+
+def _refuse(
+    session: Session, cmd: pb.CommandAck, reply: pb.CommandAckResponse | None, refused: BrokerServiceError
+) -> None:
+    session.note_refusal(pb.BaseCommand.ACK, cmd, refused.code, refused.text, **refused.about)
+    if reply is not None:
+        reply.error = refused.code
+        reply.message = refused.java_text if isinstance(refused, TransactionConflictError) else refused.text
+        session.command(pb.BaseCommand(type=pb.BaseCommand.ACK_RESPONSE, ackResponse=reply))
 
 
 def _answer(session: Session, reply: pb.CommandAckResponse, error: Exception | None) -> None:
@@ -161,7 +230,7 @@ def _reply_to(cmd: pb.CommandAck) -> pb.CommandAckResponse | None:
 
 @handles(pb.BaseCommand.REDELIVER_UNACKNOWLEDGED_MESSAGES)
 def redeliver(session: Session, cmd: pb.CommandRedeliverUnacknowledgedMessages, trailing: bytes) -> None:
-    """Redeliver unacknowledged messages: the named ones, or all (cmd 20)."""
+    """Redeliver unacknowledged messages: the named ones, or all."""
     consumer = session.consumers.get(cmd.consumer_id)
     if consumer is None or not isinstance(consumer.subscription, PersistentSubscription):
         return
@@ -170,9 +239,9 @@ def redeliver(session: Session, cmd: pb.CommandRedeliverUnacknowledgedMessages, 
         subscription.redeliver(consumer, None, epoch)
         return
     named = cmd.message_ids
-    owed: Sequence[Position] = () if named else tuple(consumer.pending)
-    if max(len(named), len(owed)) > IDS_A_STEP:
-        session.gate.handle_in_slices(_redeliver_many(session, consumer, subscription, named, owed))
+    pending: Sequence[Position] = () if named else tuple(consumer.pending)
+    if max(len(named), len(pending)) > IDS_A_STEP:
+        session.gate.handle_in_slices(_redeliver_many(session, consumer, subscription, named, pending))
         return
     positions = [Position(signed(i.ledgerId), signed(i.entryId)) for i in cmd.message_ids] or None
     subscription.redeliver(consumer, positions, epoch)
@@ -183,11 +252,11 @@ def _redeliver_many(
     consumer: Consumer,
     subscription: PersistentSubscription,
     named: Iterable[pb.MessageIdData],
-    owed: Iterable[Position],
+    pending: Iterable[Position],
 ) -> Iterator[None]:
     """Redeliver, in order, as if the entries had come in several requests, as official clients split them."""
     left = PositionSet()
-    coming = chain((Position(each.ledgerId, each.entryId) for each in named), owed)
+    coming = chain((Position(each.ledgerId, each.entryId) for each in named), pending)
     while some := list(islice(coming, IDS_A_STEP)):
         left.update(position for position in some if position.entry_id <= LAST_ID)  # no entry has a greater id
         yield
@@ -214,7 +283,7 @@ def consumer_stats(session: Session, cmd: pb.CommandConsumerStats, trailing: byt
         reply.msgRateOut = reply.msgThroughputOut = reply.msgRateRedeliver = 0.0
         reply.msgRateExpired = reply.messageAckRate = 0.0
         reply.consumerName = consumer.name
-        reply.availablePermits = consumer.permits % 2**64  # a negative number wraps, as in Pulsar
+        reply.availablePermits = unsigned(consumer.permits)  # a negative number wraps, as in Pulsar
         reply.unackedMessages = max(consumer.unacked, 0)  # a producer may claim a batch of -1 messages
         reply.blockedConsumerOnUnackedMsgs = consumer.blocked
         reply.address = session.address

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from pulsarium.broker.cluster import Broker
 from pulsarium.broker.commands.registry import handles
+from pulsarium.broker.model.transaction.scalable import ScalableCoordinators
+from pulsarium.broker.session.session import Session
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-
-if TYPE_CHECKING:
-    from pulsarium.broker.broker import Broker
-    from pulsarium.broker.model.transaction.scalable import ScalableCoordinators
-    from pulsarium.broker.session.session import Session
 
 DISABLED = "Scalable-topics transaction coordinator is disabled on this broker"
 

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from pulsarium.broker.auth.needs import namespace_operation, topic_operation
 from pulsarium.broker.commands.naming import name_of
-from pulsarium.broker.commands.registry import CloseConnection, handles
+from pulsarium.broker.commands.registry import handles
 from pulsarium.broker.model.errors import MetadataError, NotAllowedError
-from pulsarium.broker.model.topic.watchers import PatternError, TopicPattern, hash_of_names
+from pulsarium.broker.model.topic.java_regex import NotEvaluable
+from pulsarium.broker.model.topic.patterns import PatternError, TopicPattern
+from pulsarium.broker.model.topic.watchers import SortedNames, hash_of_names
+from pulsarium.broker.session.gate import CloseConnection
+from pulsarium.broker.session.session import Session
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.special_names import has_system_name
 from pulsarium.proto.text import text_of
 from pulsarium.proto.topic_name import NamespaceName
 
-if TYPE_CHECKING:
-    from pulsarium.broker.session.session import Session
-
 Lookup = pb.CommandLookupTopicResponse
 Metadata = pb.CommandPartitionedTopicMetadataResponse
+Mode = pb.CommandGetTopicsOfNamespace
 
 
 @handles(pb.BaseCommand.LOOKUP, needs=topic_operation("LOOKUP"))
@@ -51,6 +54,8 @@ def lookup(session: Session, cmd: pb.CommandLookupTopic, trailing: bytes) -> Non
         lookup_failed(reply, pb.InvalidTopicName, f"Invalid topic name: {error}")
     except MetadataError as error:
         lookup_failed(reply, error.code, error.text)
+    if reply.response == Lookup.Failed:
+        session.note_refusal(pb.BaseCommand.LOOKUP, cmd, reply.error, reply.message)
     session.reply_later(pb.BaseCommand(type=pb.BaseCommand.LOOKUP_RESPONSE, lookupTopicResponse=reply))
 
 
@@ -82,6 +87,8 @@ def partitioned_metadata(session: Session, cmd: pb.CommandPartitionedTopicMetada
             else:
                 reply.response = Metadata.Success
                 reply.partitions = partitions
+    if reply.response == Metadata.Failed:
+        session.note_refusal(pb.BaseCommand.PARTITIONED_METADATA, cmd, reply.error, reply.message)
     answer = pb.BaseCommand(type=pb.BaseCommand.PARTITIONED_METADATA_RESPONSE, partitionMetadataResponse=reply)
     session.reply_when_kept(cmd.request_id, answer)
 
@@ -95,37 +102,48 @@ def metadata_failed(reply: Metadata, code: pb.ServerError, text: str) -> None:
 
 @handles(pb.BaseCommand.GET_TOPICS_OF_NAMESPACE, needs=namespace_operation("GET_TOPICS"))
 def get_topics_of_namespace(session: Session, cmd: pb.CommandGetTopicsOfNamespace, trailing: bytes) -> None:
-    """Answer with the topics of a namespace that match the pattern, unless the client's hash is up to date."""
-    broker = session.broker
+    """Answer with the topics of a namespace that match the pattern, unless the client's hash is up to date.
+
+    The client filters the topics where the broker does not, or cannot.
+    """
     try:
         namespace = NamespaceName.parse(cmd.namespace)
     except InvalidTopicName as error:
         raise CloseConnection(str(error)) from None
-    mode = cmd.mode
-    names = broker.topics.names(
-        str(namespace),
-        persistent=mode != pb.CommandGetTopicsOfNamespace.NON_PERSISTENT,
-        non_persistent=mode != pb.CommandGetTopicsOfNamespace.PERSISTENT,
-        idle=False,
-        system=False,
-    )
+    session.gate.handle_in_slices(_answer_with_topics(session, str(namespace), cmd))
+
+
+def _answer_with_topics(session: Session, namespace: str, cmd: pb.CommandGetTopicsOfNamespace) -> Iterator[None]:
+    broker, config = session.broker, session.broker.config
+    listing = broker.topics.watchers.listing(namespace)
+    names = SortedNames() if cmd.mode == Mode.NON_PERSISTENT else listing.visible
+    others: list[str] = []
+    if cmd.mode != Mode.PERSISTENT:
+        others = broker.topics.names(
+            namespace, persistent=False, non_persistent=True, idle=False, hidden=has_system_name
+        )
     filtered = bool(
-        cmd.topics_pattern
-        and broker.config.enableBrokerSideSubscriptionPatternEvaluation
-        and len(cmd.topics_pattern) <= broker.config.subscriptionPatternMaxLength
+        cmd.HasField("topics_pattern")
+        and config.enableBrokerSideSubscriptionPatternEvaluation
+        and len(cmd.topics_pattern) <= config.subscriptionPatternMaxLength
     )
     if filtered:
+        text, implementation = text_of(cmd.topics_pattern), config.topicsPatternRegexImplementation
         try:
-            pattern = TopicPattern(text_of(cmd.topics_pattern))
+            matching = yield from TopicPattern(text, implementation).select(others)
+            if names:
+                names = (yield from listing.select(text, implementation)).names
+            others = matching
         except PatternError as error:
-            session.error(cmd.request_id, pb.MetadataError, str(error))
+            session.error(cmd.request_id, pb.MetadataError, f"{error.java}: {error}")
             return
-        names = [name for name in names if pattern.matches(name)]
-    topics_hash = hash_of_names(names)
+        except NotEvaluable:
+            filtered = False
+    topics_hash = hash_of_names([*names, *others]) if others else names.hash
     changed = cmd.topics_hash != topics_hash
     reply = pb.CommandGetTopicsOfNamespaceResponse(
         request_id=cmd.request_id,
-        topics=names if changed else (),
+        topics=[*names, *others] if changed else (),
         filtered=filtered,
         topics_hash=topics_hash,
         changed=changed,

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from pulsarium.broker.model.errors import BrokerServiceError
+from pulsarium.broker.session.session import Session
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.text import text_of
 from pulsarium.proto.topic_name import TopicName
-
-if TYPE_CHECKING:
-    from pulsarium.broker.session.session import Session
 
 DISABLED = "Scalable topics are disabled on this broker"
 

@@ -2,42 +2,46 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pulsarium.broker.auth.needs import topic_operation
 from pulsarium.broker.commands.naming import check_metadata, parse_name, texts_of
-from pulsarium.broker.commands.registry import CloseConnection, handles
+from pulsarium.broker.commands.registry import handles
+from pulsarium.broker.commands.schema import judged
 from pulsarium.broker.commands.transaction import join
-from pulsarium.broker.logs import Log
+from pulsarium.broker.logs import PartLog
 from pulsarium.broker.model.errors import BrokerServiceError, NotAllowedError, OwnerMustAnswerError
-from pulsarium.broker.model.ledger.managed_ledger import Pending
-from pulsarium.broker.model.ledger.position import signed
-from pulsarium.broker.model.schema.data import SchemaError
+from pulsarium.broker.model.ledger.managed_ledger import PendingPublish
+from pulsarium.broker.model.schema.data import SchemaData, SchemaError
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.joining import of_producer
-from pulsarium.broker.model.topic.producers import AppendRun, Producer, ProducerOptions
+from pulsarium.broker.model.topic.producers import ProducerOptions
 from pulsarium.broker.model.topic.shadow import NOT_A_SHADOW
-from pulsarium.broker.model.transaction.coordinator import Part
-from pulsarium.proto.commands import parse_plain_send
+from pulsarium.broker.model.transaction.transaction import TransactionPart
+from pulsarium.broker.session.gate import CloseConnection
+from pulsarium.broker.session.session import Session
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.message_id import TxnId
+from pulsarium.proto.numbers import NO_SEQUENCE, signed
 from pulsarium.proto.text import text_of
 from pulsarium.proto.topic_name import TopicName
 
-if TYPE_CHECKING:
-    from pulsarium.broker.session.session import Session
-
-log = Log("producer")
+log = PartLog("producer")
 
 
 @handles(pb.BaseCommand.PRODUCER, needs=topic_operation("PRODUCE"))
 def producer(session: Session, cmd: pb.CommandProducer, trailing: bytes) -> None:
-    """Create a producer (P-01 to P-09). The producer's id is taken at once; the reply follows the commit."""
+    """Create a producer. The producer's id is taken at once; the reply follows the commit."""
+    if cmd.HasField("schema"):
+        judged(session, cmd.topic, cmd.schema, lambda schema: _create(session, cmd, schema))
+    else:
+        _create(session, cmd, None)
+
+
+def _create(session: Session, cmd: pb.CommandProducer, schema: SchemaData | None) -> None:
     request_id, producer_id = cmd.request_id, cmd.producer_id
     try:
         name = parse_name(session, cmd.topic)
     except BrokerServiceError as error:
-        session.error(request_id, error.code, error.text)
+        session.refuse(request_id, error)
         return
     present = session.producers.get(producer_id)
     if present is not None:  # a repeated request gets the same answer, whatever it asks for
@@ -48,12 +52,12 @@ def producer(session: Session, cmd: pb.CommandProducer, trailing: bytes) -> None
         return
     try:
         check_metadata(cmd.metadata, session.broker.config.maxConsumerMetadataSize)
-        topic, schema_version = _topic(session, name, cmd)
+        topic, schema_version = _topic(session, name, cmd, schema)
     except SchemaError as error:
-        session.error(request_id, error.code, error.java_text)
+        session.error(request_id, error.code, error.java_text, **error.about)
         return
     except BrokerServiceError as error:
-        session.error(request_id, error.code, error.text)
+        session.refuse(request_id, error)
         return
     if topic.moved_to is not None:
         session.close_producer(producer_id, topic.moved_to)
@@ -72,11 +76,13 @@ def producer(session: Session, cmd: pb.CommandProducer, trailing: bytes) -> None
     _add(session, topic, options)
 
 
-def _topic(session: Session, name: TopicName, cmd: pb.CommandProducer) -> tuple[Topic, bytes]:
-    """Return the topic, ready for the producer, and the version of its schema. Check in the order of P-01."""
+def _topic(
+    session: Session, name: TopicName, cmd: pb.CommandProducer, schema: SchemaData | None
+) -> tuple[Topic, bytes]:
+    """Return the topic, ready for the producer, and the version of its schema. Check in Pulsar's order."""
     topic = session.broker.find_or_create(name, create=True, absent=f"Topic not found {name}")
-    topic.check_producer(encrypted=cmd.encrypted)
-    schema_version = of_producer(session.broker.schemas, topic, cmd.schema if cmd.HasField("schema") else None)
+    topic.check_producer(text_of(cmd.producer_name), encrypted=cmd.encrypted)
+    schema_version = of_producer(session.broker.schemas, topic, schema)
     initial = text_of(cmd.initial_subscription_name)
     if initial:
         topic.make_initial(initial)
@@ -89,11 +95,11 @@ def _add(session: Session, topic: Topic, options: ProducerOptions) -> None:
     except OwnerMustAnswerError as owned:
         refusal = owned.refusal
         owned.owner.check_liveness(
-            lambda alive: _refused(session, options, refusal) if alive else _add(session, topic, options)
+            lambda alive: _refused(session, topic, options, refusal) if alive else _add(session, topic, options)
         )
         return
     except BrokerServiceError as error:
-        _refused(session, options, error)
+        _refused(session, topic, options, error)
         return
 
     def kept(error: Exception | None) -> None:
@@ -103,10 +109,11 @@ def _add(session: Session, topic: Topic, options: ProducerOptions) -> None:
             return
         if error is not None:
             topic.producers.remove(added)
-            session.not_kept(options.request_id, error)
+            session.not_kept(options.request_id, error, command="PRODUCER", **added.about)
             return
         if added.closed:  # the topic was unloaded, or the producer fenced
-            session.error(options.request_id, pb.ServiceNotReady, "Topic is temporarily unavailable")
+            text = "Topic is temporarily unavailable"
+            session.error(options.request_id, pb.ServiceNotReady, text, command="PRODUCER", **added.about)
             return
         if session.producers.get(options.producer_id) is added:
             return  # it waited; its turn came before the commit, and it was told
@@ -127,15 +134,16 @@ def _add(session: Session, topic: Topic, options: ProducerOptions) -> None:
     session.broker.turn.after_commit(kept)
 
 
-def _refused(session: Session, options: ProducerOptions, error: BrokerServiceError) -> None:
+def _refused(session: Session, topic: Topic, options: ProducerOptions, error: BrokerServiceError) -> None:
     session.pending_producers.discard(options.producer_id)
     if not session.closed:
-        session.error(options.request_id, error.code, error.java_text)
+        about = {"command": "PRODUCER", "topic": str(topic.name), "producer": options.name, **error.about}
+        session.error(options.request_id, error.code, error.java_text, **about)
 
 
 @handles(pb.BaseCommand.SEND)
 def send(session: Session, cmd: pb.CommandSend, entry: bytes) -> None:
-    """Publish an entry. The broker checks only the entry's checksum (rule 5)."""
+    """Publish an entry. The broker checks only the entry's checksum."""
     publisher = session.producers.get(cmd.producer_id)
     if publisher is None:
         if session.late_sends.are_dropped(cmd.producer_id):
@@ -145,7 +153,9 @@ def send(session: Session, cmd: pb.CommandSend, entry: bytes) -> None:
     if highest < sequence_id or signed(highest) < signed(sequence_id):
         highest = NO_SEQUENCE
     session.gate.publish_started(1)
-    pending = Pending(publisher, entry, sequence_id, highest, cmd.num_messages, cmd.is_chunk)
+    pending = PendingPublish(
+        publisher, entry, sequence_id, highest, cmd.num_messages, cmd.is_chunk, is_marker=cmd.marker
+    )
     if cmd.HasField("txnid_most_bits") and cmd.HasField("txnid_least_bits"):
         if session.profile.own_faults_close and not publisher.topic.name.is_persistent:
             raise CloseConnection("SEND in a transaction to a non-persistent topic")
@@ -153,71 +163,15 @@ def send(session: Session, cmd: pb.CommandSend, entry: bytes) -> None:
         pending.highest_sequence_id = cmd.highest_sequence_id  # unchanged, because Pulsar answers so
         if publisher.topic.name.is_segment:
             try:
-                join(session, pending.txn, Part(str(publisher.topic.name)))
+                join(session, pending.txn, TransactionPart(str(publisher.topic.name)))
             except NotAllowedError as error:
-                publisher.refuse(pending, error.code, error.text)
+                publisher.refuse(pending, error.code, error.text, **error.about)
                 return
     elif cmd.HasField("message_id") and not publisher.topic.takes_message_ids:
         pending.highest_sequence_id = 0
         publisher.refuse(pending, pb.NotAllowedError, NOT_A_SHADOW)
         return
     publisher.publish(pending)
-
-
-NO_SEQUENCE = 2**64 - 1
-SEND = pb.BaseCommand.SEND
-
-
-class SendRun:
-    """Consecutive SENDs of one producer, which are published together.
-
-    A SEND joins when neither its fields nor its topic ask for a look at each message. A tap may act between two SENDs,
-    so a connection with a tap has no runs.
-    """
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._publisher: Producer | None = None
-        self._append_run: AppendRun | None = None
-        self._run: list[Pending] = []
-        self._fields = pb.CommandSend()  # of the last SEND; only numbers, so it takes no more memory
-
-    def takes(self, command: bytes, entry: bytes) -> bool:
-        """Return whether a frame is a SEND that joined."""
-        fields = self._fields
-        if not parse_plain_send(command, fields):
-            return False
-        producer_id, sequence_id, highest = fields.producer_id, fields.sequence_id, fields.highest_sequence_id
-        publisher = self._publisher
-        if publisher is None or publisher.producer_id != producer_id:
-            self.publish()
-            if (publisher := self._begin(producer_id)) is None:
-                return False
-        if highest < sequence_id:
-            highest = NO_SEQUENCE
-        self._run.append(Pending(publisher, entry, sequence_id, highest, fields.num_messages))
-        return True
-
-    def _begin(self, producer_id: int) -> Producer | None:
-        session = self._session
-        publisher = session.producers.get(producer_id)
-        if publisher is None or session.outgoing.tap is not None or session.gate.handlers.get(SEND) is not send:
-            return None
-        self._append_run = publisher.topic.append_run
-        if self._append_run is not None:
-            self._publisher = publisher
-        return self._publisher
-
-    def publish(self) -> None:
-        """Publish the SENDs that joined."""
-        publisher, append_run, run = self._publisher, self._append_run, self._run
-        if publisher is not None and append_run is not None:
-            self._publisher, self._run = None, []
-            self._session.gate.publish_started(len(run))
-            if len(run) == 1:  # which costs less
-                publisher.publish(run[0])
-            else:
-                publisher.publish_run(run, append_run)
 
 
 @handles(pb.BaseCommand.CLOSE_PRODUCER)

@@ -1,26 +1,32 @@
-"""Declare and collect command handlers, and refuse commands that a profile or a mask does not know."""
+"""Declare and collect command handlers, and refuse commands that a profile or a mask does not know.
+
+`@handles` beside a function makes it the handler of a command, with the permission that a role needs. A command is
+checked in this order, and the first check that fails gives the answer, as in Pulsar:
+
+1. The frame: its sizes, a known type, required fields, the checksum of an entry. A fault closes the connection.
+2. The state of the connection: only CONNECT, and what belongs to it, before CONNECTED.
+3. The profile and the lab's masks: a command that a broker of that version does not have closes the connection, or
+   is refused where a mask asks for an error.
+4. The names in the command: tenant, namespace, topic, subscription.
+5. The permission of the role, for the names that 4 found.
+6. The state of the model: the topic exists, may be created, has room, is not fenced.
+7. The handler's own rules, whose order each handler says.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pulsarium.broker.auth.needs import Needs
 from pulsarium.broker.commands.answers import refusal
+from pulsarium.broker.session.gate import Handler
+from pulsarium.broker.session.session import Session
 from pulsarium.proto.commands import COMMANDS, CommandSpec
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
-if TYPE_CHECKING:
-    from pulsarium.broker.session.session import Session
-
-
-class CloseConnection(Exception):
-    """Close the connection, as Pulsar does for this fault of the client. The text goes to the log."""
-
-
-Handler = Callable[[Any, Any, bytes], None]  # session, body of the command, bytes behind it in the frame
 Guard = Callable[[int, Handler, Needs], Handler]  # the command, its handler and what a role needs for it
 MARK = "__handles__"
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pulsarium.broker.auth.needs import topic_operation
+from pulsarium.broker.cluster import Broker
 from pulsarium.broker.commands.naming import DISABLED
-from pulsarium.broker.commands.registry import CloseConnection, handles
+from pulsarium.broker.commands.registry import handles
 from pulsarium.broker.model.errors import BrokerServiceError, NotAllowedError, TopicNotFoundError
 from pulsarium.broker.model.scalable.layout import Layout, Segment
 from pulsarium.broker.model.scalable.topics import ScalableTopic, ScalableTopicNotFoundError, scalable_name
+from pulsarium.broker.session.gate import CloseConnection
+from pulsarium.broker.session.session import Session
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
-
-if TYPE_CHECKING:
-    from pulsarium.broker.broker import Broker
-    from pulsarium.broker.session.session import Session
 
 _T = pb.BaseCommand
 
@@ -90,6 +89,7 @@ def lookup(session: Session, cmd: pb.CommandScalableTopicLookup, trailing: bytes
         _check_name(name)
         topic = _find(session, name, create=cmd.create_if_missing)
     except BrokerServiceError as error:
+        session.note_refusal(pb.BaseCommand.SCALABLE_TOPIC_LOOKUP, cmd, error.code, error.text)
         _update(session, session_id, error=error.code, message=error.text)
         return
     close_session(session, session_id)

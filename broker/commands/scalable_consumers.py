@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pulsarium.broker.auth.needs import topic_operation
 from pulsarium.broker.commands.naming import DISABLED, InvalidNameError
 from pulsarium.broker.commands.registry import handles
 from pulsarium.broker.model.errors import BrokerServiceError, NotAllowedError
 from pulsarium.broker.model.scalable.registrations import Assignment
 from pulsarium.broker.model.scalable.topics import ScalableTopic
+from pulsarium.broker.session.session import Session
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.text import text_of
 from pulsarium.proto.topic_name import TopicName
-
-if TYPE_CHECKING:
-    from pulsarium.broker.session.session import Session
 
 _T = pb.BaseCommand
 
@@ -33,6 +29,7 @@ class RegisteredConsumer:
         self.subscription = subscription
         self.name = name
         self._session = session
+        self._controllers = session.broker.cluster.controllers
 
     def assigned(self, consumer_id: int, assignment: Assignment) -> None:
         """Send SCALABLE_TOPIC_ASSIGNMENT_UPDATE."""
@@ -43,10 +40,15 @@ class RegisteredConsumer:
             pb.BaseCommand(type=_T.SCALABLE_TOPIC_ASSIGNMENT_UPDATE, scalableTopicAssignmentUpdate=update)
         )
 
-    def disconnected(self) -> None:
+    def close(self) -> None:
         """Let the grace period begin, because the connection has ended."""
-        controllers = self._session.broker.cluster.controllers
-        controllers.disconnected(self.topic.name, self.subscription, self.name, self)
+        self._controllers.disconnected(self.topic.name, self.subscription, self.name, self)
+
+    def leave(self) -> None:
+        """Remove the registration, because the client wants so."""
+        controller = self._controllers.find(self.topic)
+        if controller is not None:
+            controller.registrations.leave(self.subscription, self.name)
 
 
 @handles(_T.SCALABLE_TOPIC_SUBSCRIBE, needs=topic_operation("SUBSCRIBE"))
@@ -60,6 +62,7 @@ def subscribe(session: Session, cmd: pb.CommandScalableTopicSubscribe, trailing:
         consumer = RegisteredConsumer(session, topic, subscription, name)
         assignment = controller.registrations.join(subscription, name, consumer, consumer_id, ordered=ordered)
     except BrokerServiceError as error:
+        session.note_refusal(pb.BaseCommand.SCALABLE_TOPIC_SUBSCRIBE, cmd, error.code, error.text)
         answer(session, cmd.request_id, error=error.code, message=error.text)
         return
     session.registered[consumer_id] = consumer
@@ -114,10 +117,8 @@ def unsubscribe(session: Session, cmd: pb.CommandScalableTopicUnsubscribe, trail
         session.error(cmd.request_id, pb.NotAllowedError, DISABLED)
         return
     consumer = session.registered.pop(cmd.consumer_id, None)
-    controllers = session.broker.cluster.controllers
-    controller = None if consumer is None else controllers.find(consumer.topic)
-    if consumer is not None and controller is not None:
-        controller.registrations.leave(consumer.subscription, consumer.name)
+    if consumer is not None:
+        consumer.leave()
     session.reply_when_kept(
         cmd.request_id, pb.BaseCommand(type=_T.SUCCESS, success=pb.CommandSuccess(request_id=cmd.request_id))
     )

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from pulsarium.broker.auth.needs import namespace_operation
+from pulsarium.broker.clock import Timer
 from pulsarium.broker.commands.naming import DISABLED
 from pulsarium.broker.commands.registry import handles
+from pulsarium.broker.model.scalable.topics import ScalableTopic
 from pulsarium.broker.model.topic.watchers import hash_of_names
+from pulsarium.broker.session.session import Session
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.text import text_of
 from pulsarium.proto.topic_name import NamespaceName
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from pulsarium.broker.clock import Timer
-    from pulsarium.broker.model.scalable.topics import ScalableTopic
-    from pulsarium.broker.session.session import Session
-
 GATHERING: Final = 0.05  # seconds in which changes become one update
 
 
-class TopicWatch:
+class ScalableTopicsWatch:
     """A watch of a client: the topics of a namespace that have all of some properties.
 
     Changes that follow each other closely come as one update. A topic that was created and deleted meanwhile is not
@@ -86,7 +83,7 @@ def watch_scalable_topics(session: Session, cmd: pb.CommandWatchScalableTopics, 
         return
     _close(session, watch_id)
     properties = {text_of(each.key): text_of(each.value) for each in cmd.property_filters}
-    watch = session.topic_watches[watch_id] = TopicWatch(session, watch_id, str(namespace), properties)
+    watch = session.topic_watches[watch_id] = ScalableTopicsWatch(session, watch_id, str(namespace), properties)
     watch.tell_all(cmd.current_hash)
 
 

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pulsarium.broker.commands.registry import handles
 from pulsarium.broker.model.errors import BrokerServiceError
-from pulsarium.broker.model.ledger.position import Position, signed
+from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.topic.last_message import last_message
+from pulsarium.broker.session.session import Session
 from pulsarium.broker.storage.interface import StorageError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-
-if TYPE_CHECKING:
-    from pulsarium.broker.session.session import Session
+from pulsarium.proto.numbers import signed
 
 
 @handles(pb.BaseCommand.SEEK)
 def seek(session: Session, cmd: pb.CommandSeek, trailing: bytes) -> None:
-    """Move a subscription to a message, inclusive. Its consumers are closed before the answer (cmd 28)."""
+    """Move a subscription to a message, inclusive. Its consumers are closed before the answer."""
     request_id = cmd.request_id
     consumer = session.consumers.get(cmd.consumer_id)
-    if consumer is None or not (cmd.HasField("message_id") or cmd.HasField("message_publish_time")):
-        text = "Consumer not found" if consumer is None else "Message id and message publish time were not present"
+    nowhere = not (cmd.HasField("message_id") or cmd.HasField("message_publish_time"))
+    if consumer is None or nowhere:
+        text = "Message id and message publish time were not present" if nowhere else "Consumer not found"
         session.error(request_id, pb.MetadataError, text)
         return
     subscription = consumer.subscription
@@ -42,18 +40,20 @@ def seek(session: Session, cmd: pb.CommandSeek, trailing: bytes) -> None:
             session.error(request_id, pb.PersistenceError, f"Error when resetting subscription: {error}")
             return
 
+    about = session.concerned(pb.BaseCommand.SEEK, cmd)
+
     def done(error: BrokerServiceError | None) -> None:
         if error is None:
             session.success(request_id)
         else:
-            session.error(request_id, error.code, error.text)
+            session.refuse(request_id, error, **about)
 
     subscription.reset(lambda: cursor.reset(target, ack_set), done)
 
 
 @handles(pb.BaseCommand.GET_LAST_MESSAGE_ID)
 def get_last_message_id(session: Session, cmd: pb.CommandGetLastMessageId, trailing: bytes) -> None:
-    """Answer with the last deliverable message and the subscription's mark-delete position (S429-02 to -09)."""
+    """Answer with the last deliverable message and the subscription's mark-delete position."""
     consumer = session.consumers.get(cmd.consumer_id)
     if consumer is None:
         session.error(cmd.request_id, pb.MetadataError, "Consumer not found")
@@ -68,7 +68,7 @@ def get_last_message_id(session: Session, cmd: pb.CommandGetLastMessageId, trail
             subscription.topic, read_compacted=compacted, as_buffer=compacted and session.takes_last_entries
         )
     except BrokerServiceError as error:
-        session.error(cmd.request_id, error.code, error.text)
+        session.refuse(cmd.request_id, error)
         return
     mark = subscription.cursor.mark_delete
     answer = session.outgoing.last_message_id(cmd.request_id, last.position, consumer.partition, last.batch_index, mark)

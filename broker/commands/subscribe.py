@@ -3,44 +3,74 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from functools import partial
 
 from pulsarium.broker.auth.needs import topic_operation
 from pulsarium.broker.commands.naming import check_metadata, parse_name, texts_of
 from pulsarium.broker.commands.registry import handles
-from pulsarium.broker.logs import Log
+from pulsarium.broker.commands.schema import judged
+from pulsarium.broker.logs import PartLog
+from pulsarium.broker.model.cursor.records import NO_SUBSCRIPTION_PROPERTIES, SubscriptionProperties
 from pulsarium.broker.model.errors import (
     BrokerServiceError,
     NamingError,
     OwnerMustAnswerError,
     SubscriptionNotFoundError,
 )
-from pulsarium.broker.model.ledger.position import Position, signed
-from pulsarium.broker.model.subscription.base import Subscription
-from pulsarium.broker.model.subscription.consumer import Consumer, ConsumerOptions, KeySharedOptions
+from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.schema.data import SchemaData
+from pulsarium.broker.model.subscription.base import Consumer, Subscription
+from pulsarium.broker.model.subscription.options import NO_RANGES, ConsumerOptions, HashRanges, KeySharedOptions
 from pulsarium.broker.model.topic.base import Joining
-from pulsarium.broker.model.topic.joining import AUTO_CONSUME, IN_ORDER, check_consumer, check_schema
+from pulsarium.broker.model.topic.joining import IN_ORDER, check_consumer, check_schema
+from pulsarium.broker.session.session import Session
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.numbers import signed
 from pulsarium.proto.text import text_of
+from pulsarium.proto.topic_name import TopicName
 
-if TYPE_CHECKING:
-    from pulsarium.broker.session.session import Session
+log = PartLog("subscribe")
 
-log = Log("subscribe")
-
+AT_ONCE = 1000  # entries of a list
 STRICT_NAME = re.compile(r"[\w\-=:.]+", re.ASCII)
 
 
 @handles(pb.BaseCommand.SUBSCRIBE, needs=topic_operation("CONSUME"))
 def subscribe(session: Session, cmd: pb.CommandSubscribe, trailing: bytes) -> None:
-    """Add a consumer to a subscription, and create the subscription if needed (C-01 to C-13)."""
+    """Add a consumer to a subscription, and create the subscription if needed."""
+    if max(len(cmd.keySharedMeta.hashRanges), len(cmd.subscription_properties)) > AT_ONCE:
+        session.gate.handle_aside(partial(Lists, cmd), partial(_judge, session, cmd))
+    else:
+        _judge(session, cmd, Lists(cmd))
+
+
+class Lists:
+    """The lists of a SUBSCRIBE, which may take long to read."""
+
+    __slots__ = ("properties", "ranges")
+
+    def __init__(self, cmd: pb.CommandSubscribe) -> None:
+        sent, pairs = cmd.keySharedMeta.hashRanges, cmd.subscription_properties
+        self.ranges = HashRanges((each.start, each.end) for each in sent) if sent else NO_RANGES
+        self.properties = SubscriptionProperties(texts_of(pairs)) if pairs else NO_SUBSCRIPTION_PROPERTIES
+        _ = self.properties.encoded
+
+
+def _judge(session: Session, cmd: pb.CommandSubscribe, lists: Lists) -> None:
+    if cmd.HasField("schema"):
+        judged(session, cmd.topic, cmd.schema, partial(_subscribe, session, cmd, lists))
+    else:
+        _subscribe(session, cmd, lists, None)
+
+
+def _subscribe(session: Session, cmd: pb.CommandSubscribe, lists: Lists, schema: SchemaData | None) -> None:
     pending = session.pending_consumers.get(cmd.consumer_id)
     if cmd.consumer_id in session.consumers:
         session.success(cmd.request_id)
     elif pending is None:
-        PendingConsumer(session, cmd).start(cmd)
+        PendingConsumer(session, cmd, lists, schema).start(cmd)
     elif pending.abandoned:
-        pending.cancel()
+        pending.close()
         session.error(cmd.request_id, pb.UnknownError, "Consumer that failed is already present on the connection")
     else:
         session.error(cmd.request_id, pb.ServiceNotReady, "Consumer is already present on the connection")
@@ -53,11 +83,14 @@ class PendingConsumer:
     profile's `abandoned_consumers_refuse`, CLOSE_CONSUMER leaves the id taken until the answer would be due.
     """
 
-    def __init__(self, session: Session, cmd: pb.CommandSubscribe) -> None:
+    def __init__(self, session: Session, cmd: pb.CommandSubscribe, lists: Lists, schema: SchemaData | None) -> None:
         self._session = session
+        self._lists = lists
+        self._schema = schema
         self._request_id = cmd.request_id
         self._consumer_id = cmd.consumer_id
         self._consumer: Consumer | None = None
+        self._about = session.concerned(pb.BaseCommand.SUBSCRIBE, cmd)
         self.abandoned = False
         session.pending_consumers[cmd.consumer_id] = self
 
@@ -67,8 +100,8 @@ class PendingConsumer:
         subscription: Subscription | None = None
         try:
             check_metadata(cmd.metadata, session.broker.config.maxConsumerMetadataSize)
-            subscription = _subscription(session, cmd)
-            self._consumer = subscription.add_consumer(session, _options(cmd))
+            subscription = _subscription(session, cmd, self._lists.properties, self._schema)
+            self._consumer = subscription.add_consumer(session, self._options(cmd, subscription.topic.name))
         except OwnerMustAnswerError as owned:
             self._ask(owned, cmd)
         except BrokerServiceError as error:
@@ -77,6 +110,25 @@ class PendingConsumer:
             self._refuse(error)
         else:
             session.broker.turn.after_commit(self._kept)
+
+    def _options(self, cmd: pb.CommandSubscribe, topic: TopicName) -> ConsumerOptions:
+        has_epoch = cmd.HasField("consumer_epoch") and cmd.subType in IN_ORDER and topic.is_persistent
+        return ConsumerOptions(
+            consumer_id=cmd.consumer_id,
+            name=text_of(cmd.consumer_name),
+            type=cmd.subType,
+            priority_level=cmd.priority_level,
+            read_compacted=cmd.read_compacted,
+            epoch=cmd.consumer_epoch if has_epoch else None,
+            key_shared=KeySharedOptions(
+                cmd.keySharedMeta.keySharedMode,
+                self._lists.ranges,
+                cmd.keySharedMeta.allowOutOfOrderDelivery,
+                cmd.keySharedMeta.entryBucketDispatch,
+            ),
+            metadata=texts_of(cmd.metadata),
+            auto_schema=self._schema is not None and self._schema.type == "AUTO_CONSUME",
+        )
 
     def _ask(self, owned: OwnerMustAnswerError, cmd: pb.CommandSubscribe) -> None:
         refusal = owned.refusal
@@ -95,7 +147,7 @@ class PendingConsumer:
 
     def _refuse(self, error: BrokerServiceError) -> None:
         self._end()
-        self._session.error(self._request_id, error.code, error.text)
+        self._session.refuse(self._request_id, error, **self._about)
 
     def _kept(self, error: Exception | None) -> None:
         if self._is_over():
@@ -104,12 +156,12 @@ class PendingConsumer:
         assert consumer is not None
         subscription = consumer.subscription
         if error is not None:
-            self.cancel()
-            session.not_kept(self._request_id, error)
+            self.close()
+            session.not_kept(self._request_id, error, **self._about)
             return
         self._end()
-        if consumer not in subscription.consumers:  # the topic was unloaded or the cursor reset
-            session.error(self._request_id, pb.ServiceNotReady, "Topic is temporarily unavailable")
+        if consumer.left:  # the topic was unloaded or the cursor reset
+            session.error(self._request_id, pb.ServiceNotReady, "Topic is temporarily unavailable", **self._about)
             return
         moved_to = subscription.topic.moved_to
         if moved_to is not None and not subscription.has_backlog:
@@ -139,39 +191,21 @@ class PendingConsumer:
 
     def abandon(self) -> None:
         """Leave the subscription, because CLOSE_CONSUMER came before the answer."""
-        self.cancel()
+        self.close()
         if self._session.profile.abandoned_consumers_refuse:
             self._session.pending_consumers[self._consumer_id] = self
             self.abandoned = True
 
-    def cancel(self) -> None:
+    def close(self) -> None:
         """Leave the subscription, and forget the SUBSCRIBE."""
         self._end()
-        if self._consumer is not None and self._consumer in self._consumer.subscription.consumers:
+        if self._consumer is not None and not self._consumer.left:
             self._consumer.subscription.remove_consumer(self._consumer)
 
 
-def _options(cmd: pb.CommandSubscribe) -> ConsumerOptions:
-    has_epoch = cmd.HasField("consumer_epoch") and cmd.subType in IN_ORDER
-    return ConsumerOptions(
-        consumer_id=cmd.consumer_id,
-        name=text_of(cmd.consumer_name),
-        type=cmd.subType,
-        priority_level=cmd.priority_level,
-        read_compacted=cmd.read_compacted,
-        epoch=cmd.consumer_epoch if has_epoch else None,
-        key_shared=KeySharedOptions(
-            cmd.keySharedMeta.keySharedMode,
-            tuple((each.start, each.end) for each in cmd.keySharedMeta.hashRanges),
-            cmd.keySharedMeta.allowOutOfOrderDelivery,
-            cmd.keySharedMeta.entryBucketDispatch,
-        ),
-        metadata=texts_of(cmd.metadata),
-        auto_schema=cmd.HasField("schema") and cmd.schema.type == AUTO_CONSUME,
-    )
-
-
-def _subscription(session: Session, cmd: pb.CommandSubscribe) -> Subscription:
+def _subscription(
+    session: Session, cmd: pb.CommandSubscribe, properties: SubscriptionProperties, schema: SchemaData | None
+) -> Subscription:
     """Return the subscription to join, created if needed. Raise `BrokerServiceError` when the request is refused."""
     broker = session.broker
     name, subscription = parse_name(session, cmd.topic), text_of(cmd.subscription)
@@ -180,12 +214,12 @@ def _subscription(session: Session, cmd: pb.CommandSubscribe) -> Subscription:
             f"Please let the subscription only contains '/w(a-zA-Z_0-9)' or '_', the current value is {subscription}"
         )
     topic = broker.find_or_create(name, create=cmd.force_topic_creation, absent=f"Topic {name} does not exist")
-    topic.check_max_consumers()
+    topic.check_max_consumers(session.address)
     creates = cmd.durable and name.is_persistent and subscription not in topic.subscriptions
     if creates and not topic.policies.auto_subscription:
-        raise SubscriptionNotFoundError("Subscription does not exist")
-    if cmd.HasField("schema"):
-        check_schema(broker.schemas, topic, cmd.schema)
+        raise SubscriptionNotFoundError("Subscription does not exist", limit="allowAutoSubscriptionCreation")
+    if schema is not None:
+        check_schema(broker.schemas, topic, schema)
     check_consumer(topic, subscription, cmd.subType, read_compacted=cmd.read_compacted)
     start = None
     if cmd.HasField("start_message_id"):
@@ -198,7 +232,7 @@ def _subscription(session: Session, cmd: pb.CommandSubscribe) -> Subscription:
         start=start,
         earliest=cmd.initialPosition == pb.CommandSubscribe.Earliest,
         rollback_seconds=max(signed(cmd.start_message_rollback_duration_sec), 0),
-        properties=texts_of(cmd.subscription_properties),
+        properties=properties,
         replicated=cmd.replicate_subscription_state,
     )
     return topic.join(subscription, joining)

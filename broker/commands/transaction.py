@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any
 
 from pulsarium.broker.auth.identity import NOBODY
 from pulsarium.broker.commands.naming import InvalidNameError, parse_name
-from pulsarium.broker.commands.registry import CloseConnection, handles
-from pulsarium.broker.logs import Log
+from pulsarium.broker.commands.registry import handles
+from pulsarium.broker.logs import PartLog
+from pulsarium.broker.model.cursor.effect import EndEffect, after_all
 from pulsarium.broker.model.errors import (
     BrokerServiceError,
     NotAllowedError,
@@ -16,25 +18,24 @@ from pulsarium.broker.model.errors import (
     ServiceNotReadyError,
     TransactionNotFoundError,
 )
-from pulsarium.broker.model.ledger.position import signed
+from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.transaction.coordinator import (
     Coordinator,
     Done,
-    Part,
     Participant,
     TooManyTransactionsError,
 )
 from pulsarium.broker.model.transaction.coordinators import ASSIGN
+from pulsarium.broker.model.transaction.transaction import PAGE, TransactionPart
+from pulsarium.broker.session.gate import CloseConnection
+from pulsarium.broker.session.session import Session
 from pulsarium.proto.commands import COMMANDS
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.message_id import TxnId
+from pulsarium.proto.numbers import signed
 from pulsarium.proto.text import text_of
 
-if TYPE_CHECKING:
-    from pulsarium.broker.model.topic.base import Topic
-    from pulsarium.broker.session.session import Session
-
-log = Log("transactions")
+log = PartLog("transactions")
 
 DISABLED = "Transactions are not enabled."
 SCALABLE_DISABLED = "Scalable-topics transaction coordinator is not enabled on this broker"
@@ -45,7 +46,7 @@ SCALABLE_DISABLED = "Scalable-topics transaction coordinator is not enabled on t
 
 @handles(pb.BaseCommand.TC_CLIENT_CONNECT_REQUEST)
 def connect(session: Session, cmd: pb.CommandTcClientConnectRequest, trailing: bytes) -> None:
-    """Connect a client to a coordinator, which a lookup or a watch has assigned to this broker (B-29)."""
+    """Connect a client to a coordinator, which a lookup or a watch has assigned to this broker."""
     broker, cluster = session.broker, session.broker.cluster
     base = pb.BaseCommand(type=pb.BaseCommand.TC_CLIENT_CONNECT_RESPONSE)
     base.tcClientConnectResponse.request_id = cmd.request_id
@@ -75,11 +76,12 @@ def new_txn(session: Session, cmd: pb.CommandNewTxn, trailing: bytes) -> None:
     base = pb.BaseCommand(type=pb.BaseCommand.NEW_TXN_RESPONSE)
     reply = base.newTxnResponse
     reply.request_id, reply.txnid_most_bits = cmd.request_id, cmd.tc_id
+    about = session.concerned(pb.BaseCommand.NEW_TXN, cmd) | {"coordinator": cmd.tc_id}
 
     def begun(error: BrokerServiceError | None) -> None:
         if error is not None:
             reply.ClearField("txnid_least_bits")
-        _answer(session, base, reply, error)
+        _answer(session, base, reply, error, about)
 
     def begin(coordinator: Coordinator) -> None:
         try:
@@ -93,22 +95,25 @@ def new_txn(session: Session, cmd: pb.CommandNewTxn, trailing: bytes) -> None:
 @handles(pb.BaseCommand.ADD_PARTITION_TO_TXN)
 def add_partition_to_txn(session: Session, cmd: pb.CommandAddPartitionToTxn, trailing: bytes) -> None:
     """Register topics to which a transaction is about to publish."""
-    _add(session, cmd, pb.BaseCommand.ADD_PARTITION_TO_TXN, [Part(text_of(name)) for name in cmd.partitions])
+    _add(session, cmd, pb.BaseCommand.ADD_PARTITION_TO_TXN, (TransactionPart(text_of(name)) for name in cmd.partitions))
 
 
 @handles(pb.BaseCommand.ADD_SUBSCRIPTION_TO_TXN)
 def add_subscription_to_txn(session: Session, cmd: pb.CommandAddSubscriptionToTxn, trailing: bytes) -> None:
     """Register subscriptions on which a transaction is about to acknowledge."""
-    parts = [Part(text_of(each.topic), text_of(each.subscription)) for each in cmd.subscription]
+    parts = (TransactionPart(text_of(each.topic), text_of(each.subscription)) for each in cmd.subscription)
     _add(session, cmd, pb.BaseCommand.ADD_SUBSCRIPTION_TO_TXN, parts)
 
 
-def _add(session: Session, cmd: Any, request: int, parts: Iterable[Part]) -> None:
+def _add(session: Session, cmd: Any, request: int, parts: Iterable[TransactionPart]) -> None:
     txn, done = _txn_of(cmd), _answering(session, request, cmd)
 
     def add(coordinator: Coordinator) -> None:
         _check_owner(session, coordinator, txn)
-        coordinator.add(txn.least, parts, done)
+        if cmd.ByteSize() <= PAGE:
+            coordinator.add(txn.least, parts, done)
+        else:
+            session.gate.handle_in_slices(_refusing(session, done, coordinator.add_in_steps(txn.least, parts, done)))
 
     _ask(session, cmd, txn.most, done, add)
 
@@ -135,8 +140,20 @@ def _ask(session: Session, cmd: Any, number: int, done: Done, what: Callable[[Co
     try:
         what(_coordinator(session, number, scalable=cmd.scalable))
     except BrokerServiceError as error:
-        refusal = error  # sent after the commits that are under way
-        session.broker.turn.after_commit(lambda _: done(refusal))
+        _refuse(session, done, error)
+
+
+def _refusing(session: Session, done: Done, steps: Iterator[None]) -> Iterator[None]:
+    """Go through steps, and answer with the error of the one that refuses the request."""
+    try:
+        yield from steps
+    except BrokerServiceError as error:
+        _refuse(session, done, error)
+
+
+def _refuse(session: Session, done: Done, error: BrokerServiceError) -> None:
+    """Answer with an error after the commits that are under way."""
+    session.broker.turn.after_commit(lambda _: done(error))
 
 
 def _coordinator(session: Session, number: int, *, scalable: bool) -> Coordinator:
@@ -149,7 +166,7 @@ def _coordinator(session: Session, number: int, *, scalable: bool) -> Coordinato
     return cluster.scalable_coordinators.coordinator(number)
 
 
-def join(session: Session, txn: TxnId, part: Part) -> None:
+def join(session: Session, txn: TxnId, part: TransactionPart) -> None:
     """Add the segment or subscription that a transaction over scalable topics changes now.
 
     Raise `NotAllowedError` when the transaction is not open.
@@ -200,18 +217,25 @@ def _end_on(session: Session, cmd: Any, request: int, topic: str, find: Callable
     """End a transaction on its participant on `topic`, which `find` returns."""
     txn, done = _txn_of(cmd), _answering(session, request, cmd)
     refusal: BrokerServiceError | None = None
+    effects: list[EndEffect] = []
     try:
         found = _topic(session, topic)
         participant = None if found is None else find(found)
         if participant is not None:
             _check_coordinator(session, txn)
             low_watermark = signed(cmd.txnid_least_bits_of_low_watermark)
-            participant.end(txn, commit=cmd.txn_action == pb.COMMIT, low_watermark=low_watermark)
+            effect = participant.end(txn, commit=cmd.txn_action == pb.COMMIT, low_watermark=low_watermark)
+            effects += () if effect is None else (effect,)
     except BrokerServiceError as error:
         refusal = error
-    session.broker.turn.after_commit(
-        lambda error: done(refusal if refusal is not None or error is None else PersistenceError(str(error)))
-    )
+
+    def committed(error: Exception | None) -> None:
+        if error is None:
+            after_all(effects, partial(done, refusal))
+        else:
+            done(refusal or PersistenceError(str(error)))
+
+    session.broker.turn.after_commit(committed)
 
 
 def _check_coordinator(session: Session, txn: TxnId) -> None:
@@ -250,11 +274,14 @@ def _answering(session: Session, request: int, cmd: Any) -> Done:
     reply = getattr(base, COMMANDS[answered_by].field)
     reply.request_id = cmd.request_id
     reply.txnid_least_bits, reply.txnid_most_bits = cmd.txnid_least_bits, cmd.txnid_most_bits
-    return lambda error: _answer(session, base, reply, error)
+    about = session.concerned(request, cmd)
+    return lambda error: _answer(session, base, reply, error, about)
 
 
-def _answer(session: Session, base: pb.BaseCommand, reply: Any, error: BrokerServiceError | None) -> None:
+def _answer(
+    session: Session, base: pb.BaseCommand, reply: Any, error: BrokerServiceError | None, about: dict[str, object]
+) -> None:
     if error is not None:
-        log.info("request refused", peer=session.address, error=pb.ServerError.Name(error.code), reason=error.text)
+        session.refused("request refused", error.code, error.text, **about, **error.about)
         reply.error, reply.message = error.code, error.text
     session.command(base)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any, Protocol
 
 from pulsarium.broker.config.keys import Config, documented_keys
 from pulsarium.broker.config.values import read_value
-from pulsarium.broker.logs import Log
+from pulsarium.broker.logs import PartLog
 
-log = Log("config")
+log = PartLog("config")
 
 FOLDER = "/admin/configuration"
 
@@ -95,7 +96,7 @@ def dynamic_names(*, scalable_topics: bool) -> tuple[str, ...]:
     return (*NAMES, *NAMES_OF_SCALABLE_TOPICS) if scalable_topics else NAMES
 
 
-class Records(Protocol):
+class SettingRecords(Protocol):
     """The store of changed settings."""
 
     def put(self, folder: str, *names: str, value: Any) -> None:
@@ -108,29 +109,38 @@ class Records(Protocol):
         """Return the records of a folder by their names."""
 
 
+class LiveConfig(Config):
+    """The settings of running brokers, which `DynamicSettings` changes. All owners hold this one copy."""
+
+    __slots__ = ()
+
+    def change(self, name: str, value: object) -> None:
+        """Set a setting. No other code changes a Config, which is frozen."""
+        object.__setattr__(self, name, value)
+
+
 class DynamicSettings:
-    """Settings changed at run time, for all brokers of the cluster and those that start later.
+    """Settings changed at run time, for all brokers of the cluster and those that start later: `config`.
 
     A change takes effect on settings that Pulsarium reads whenever it needs them, and on those that become policies of
-    topics. `on_changed` computes those policies again.
+    topics. `listeners` compute those policies again.
     """
 
-    def __init__(self, config: Config, records: Records) -> None:
-        self._config = config
+    def __init__(self, config: Config, records: SettingRecords) -> None:
+        self._start = config
+        self.config = LiveConfig(**{each.name: getattr(config, each.name) for each in fields(config)})
         self._records = records
         self._keys = documented_keys()
-        self._before: dict[str, object] = {}  # values from the start of the broker
-        self.on_changed: Callable[[], None] = lambda: None
+        self.listeners: list[Callable[[], None]] = []  # called after each change
         self.recover()
 
     def recover(self) -> None:
         """Apply the stored settings, and undo all others."""
-        for name, value in self._before.items():
-            self._set(name, value)
-        self._before.clear()
+        for name in self._keys:
+            self.config.change(name, getattr(self._start, name))
         for name, text in self.values.items():
             self._apply(name, text)
-        self.on_changed()
+        self._tell()
 
     @property
     def values(self) -> dict[str, str]:
@@ -141,14 +151,18 @@ class DynamicSettings:
         """Store and apply a setting. A text that cannot be read is stored too, as in Pulsar, but has no effect."""
         self._records.put(FOLDER, name, value=text)
         self._apply(name, text)
-        self.on_changed()
+        self._tell()
 
     def forget(self, name: str) -> None:
         """Forget a setting, and return to the value from the start of the broker."""
         self._records.forget(FOLDER, name)
-        if name in self._before:
-            self._set(name, self._before.pop(name))
-            self.on_changed()
+        if name in self._keys:
+            self.config.change(name, getattr(self._start, name))
+            self._tell()
+
+    def _tell(self) -> None:
+        for told in self.listeners:
+            told()
 
     def _apply(self, name: str, text: str) -> None:
         key = self._keys.get(name)
@@ -162,9 +176,4 @@ class DynamicSettings:
                 "a dynamic setting is stored, but its text cannot be read: it has no effect", name=name, reason=error
             )
             return
-        self._before.setdefault(name, getattr(self._config, name))
-        self._set(name, value)
-
-    def _set(self, name: str, value: object) -> None:
-        # All owners hold this one Config. It is frozen so that no other code changes it.
-        object.__setattr__(self._config, name, value)
+        self.config.change(name, value)

@@ -102,15 +102,20 @@ def _unescape(text: str, line: int) -> str:
 class LoadedConfig(NamedTuple):
     """A Config, and facts about the keys that it was made from.
 
-    ignored: keys of the file that Pulsar has and Pulsarium does not, in the order of the file, each once.
-    unknown: keys that Pulsar does not have either, each with its place and a suggestion.
+    ignored: keys of the file that Pulsar has and Pulsarium does not, in the order of the file, each once. Nothing is
+    lost without them.
     places: the place of each key that was set: "broker.conf:12" or "--set".
+    unknown: keys that no release of Pulsar has, each with its place and a suggestion.
+    elsewhere: keys that only other releases than the profile's have, each with these releases.
+    missing: keys that ask for something that Pulsarium does not have, and what does not work.
     """
 
     config: Config
     ignored: tuple[str, ...] = ()
     places: Mapping[str, str] = MappingProxyType({})
     unknown: tuple[str, ...] = ()
+    elsewhere: tuple[str, ...] = ()
+    missing: tuple[tuple[str, str], ...] = ()
 
 
 def load(path: Path | None, overrides: Sequence[str] = (), profile: Profile = PIP) -> LoadedConfig:
@@ -124,28 +129,46 @@ def load(path: Path | None, overrides: Sequence[str] = (), profile: Profile = PI
     known = documented_keys()
     values: dict[str, Any] = {}
     places: dict[str, str] = {}
-    foreign: dict[str, int] = {}
+    foreign: dict[str, Setting] = {}
     for setting in _read(path) if path else ():
         if setting.key in known:
             _put(known[setting.key], setting.value, f"{path}:{setting.line}", values, places)
         else:
-            foreign.setdefault(setting.key, setting.line)
+            first = foreign.setdefault(setting.key, setting)
+            foreign[setting.key] = setting._replace(line=first.line)
     for override in overrides:
         name, equals, value = (part.strip() for part in override.partition("="))
         if not equals or not name:
             secret = any(override.startswith(key.name) for key in known.values() if key.meaning.secret)
             raise ConfigError("--set", "", f"{'***' if secret else repr(override)} is not key=value")
         if name not in known:
-            raise ConfigError("--set", name, _why_not(name, known))
+            raise ConfigError("--set", name, _why_not(name, known, profile))
         _put(known[name], value, "--set", values, places)
     config = _config(profile, values)
     _check_listeners(config, places)
     if not foreign:
         return LoadedConfig(config, places=places)
-    from pulsarium.broker.config.pulsar_keys import is_of_pulsar
+    return _with_foreign(LoadedConfig(config, places=places), foreign, str(path), profile)
 
-    unknown = tuple(_unknown(key, f"{path}:{line}") for key, line in foreign.items() if not is_of_pulsar(key))
-    return LoadedConfig(config, tuple(filter(is_of_pulsar, foreign)), places, unknown)
+
+def _with_foreign(loaded: LoadedConfig, foreign: Mapping[str, Setting], path: str, profile: Profile) -> LoadedConfig:
+    """Add the keys of a file that Pulsarium does not have, each to the list that says why."""
+    from pulsarium.broker.config.missing import missing
+    from pulsarium.broker.config.pulsar_keys import releases_of
+
+    lost = dict(missing({key: setting.value for key, setting in foreign.items()}))
+    unknown, elsewhere, ignored = [], [], []
+    for key, setting in foreign.items():
+        releases = releases_of(key)
+        if releases is None:
+            unknown.append(_unknown(key, f"{path}:{setting.line}"))
+        elif not any(map(releases.has, profile.releases)):
+            elsewhere.append(f"{key} ({releases})")
+        elif key not in lost:
+            ignored.append(key)
+    return loaded._replace(
+        ignored=tuple(ignored), unknown=tuple(unknown), elsewhere=tuple(elsewhere), missing=tuple(lost.items())
+    )
 
 
 def _config(profile: Profile, values: Mapping[str, Any]) -> Config:
@@ -185,7 +208,7 @@ def _put(key: Key, text: str, place: str, values: dict[str, Any], places: dict[s
 def _check_listeners(config: Config, places: Mapping[str, str]) -> None:
     if not config.advertisedListeners:
         return
-    from pulsarium.broker.config.options import parse_listeners
+    from pulsarium.broker.config.listeners import parse_listeners
 
     try:
         listeners = parse_listeners(config.advertisedListeners)
@@ -196,13 +219,18 @@ def _check_listeners(config: Config, places: Mapping[str, str]) -> None:
         raise ConfigError(places["internalListenerName"], "internalListenerName", reason)
 
 
-def _why_not(name: str, known: Iterable[str]) -> str:
+def _why_not(name: str, known: Iterable[str], profile: Profile) -> str:
     """Return why --set refuses a key."""
-    from pulsarium.broker.config.pulsar_keys import is_of_pulsar
+    from pulsarium.broker.config.missing import lost_without
+    from pulsarium.broker.config.pulsar_keys import releases_of
 
-    if is_of_pulsar(name):
-        return "Pulsarium does not have this key of Pulsar; leave it out"
-    return f"no such key; {did_you_mean(name, known) or 'Pulsar does not have it either'}"
+    releases = releases_of(name)
+    if releases is None:
+        return f"no such key; {did_you_mean(name, known) or 'Pulsar does not have it either'}"
+    if not any(map(releases.has, profile.releases)):
+        return f"only Pulsar {releases} has this key, and Pulsarium does not; leave it out"
+    lost = lost_without(name)
+    return f"Pulsarium does not have this key of Pulsar{': ' if lost else ''}{lost}; leave it out"
 
 
 def _unknown(name: str, place: str) -> str:

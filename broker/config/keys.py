@@ -3,15 +3,15 @@
 from dataclasses import dataclass, fields
 from typing import Final, NamedTuple
 
+from pulsarium.broker.config.connection_keys import ConnectionConfig
 from pulsarium.broker.config.meaning import Meaning, key
-from pulsarium.broker.config.scalable_keys import ScalableTopicsConfig
+from pulsarium.proto.numbers import LONG_MAX
 
 FRAME_PADDING: Final = 10 * 1024  # bytes of a frame beyond maxMessageSize: Pulsar's MESSAGE_SIZE_FRAME_PADDING
 MOST_BUNDLES: Final = 1 << 16  # of a namespace; a bound, so that no client's number sizes an allocation
-JAVA_INT: Final = (-(2**31), 2**31 - 1)
-JAVA_LONG: Final = (-(2**63), 2**63 - 1)
 SUBSCRIPTION_TYPES: Final = ("Exclusive", "Shared", "Failover", "Key_Shared")
 QUOTA_POLICIES: Final = ("producer_request_hold", "producer_exception", "consumer_backlog_eviction")
+REGEXES: Final = ("RE2J_WITH_JDK_FALLBACK", "RE2J", "JDK")
 INACTIVE_TOPIC_MODES: Final = ("delete_when_no_subscriptions", "delete_when_subscriptions_caught_up")
 SCHEMA_STRATEGIES: Final = (
     "UNDEFINED",
@@ -34,7 +34,7 @@ TLS_PROTOCOLS: Final = ("TLSv1.2", "TLSv1.3")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Config(ScalableTopicsConfig):
+class Config(ConnectionConfig):
     """Settings of one broker, named as in broker.conf.
 
     The defaults are those of a stock standalone; `load` adds the defaults of a Profile. Two defaults are Pulsarium's
@@ -121,57 +121,6 @@ class Config(ScalableTopicsConfig):
     systemTopicEnabled: bool = key(True, "Create system topics, for the broker's own use")
     topicLevelPoliciesEnabled: bool = key(True, "Allow policies of single topics; needs systemTopicEnabled")
 
-    # Connections
-    maxMessageSize: int = key(
-        5_242_880, "Largest message; a frame may be 10 KiB larger", "bytes", low=1, high=2147473407
-    )
-    keepAliveIntervalSeconds: int = key(
-        30, "Silence before the broker sends PING, and from PING until it closes the connection; 0 for never", "seconds"
-    )
-    connectionLivenessCheckTimeoutMillis: int = key(
-        5_000,
-        "How long a connection may take to answer when another wants its place; 0 for no check",
-        "milliseconds",
-        high=JAVA_LONG[1],
-    )
-    brokerMaxConnections: int = key(0, "Most connections at once; the broker refuses more; 0: no limit")
-    brokerMaxConnectionsPerIp: int = key(0, "Most connections at once from one address; 0: no limit")
-    maxHttpServerConnections: int = key(
-        2_048, "Most HTTP connections of a port at once; more wait until others end; 0: no limit"
-    )
-    maxHttpServerConnectionsPerIp: int = key(
-        1_024,
-        "Most HTTP connections at once from one address, loopback too; more get 503. Pulsarium's own key",
-        low=0,
-    )
-    httpRequestsLimitEnabled: bool = key(False, "Refuse HTTP requests beyond httpRequestsMaxPerSecond (429)")
-    httpRequestsMaxPerSecond: float = key(100.0, "Most HTTP requests of httpRequestsLimitEnabled", "per second", low=0)
-    httpMaxRequestHeaderSize: int = key(8_192, "Largest head of an HTTP request", "bytes", low=1)
-    httpAllowedHosts: frozenset[str] = key(
-        frozenset(),
-        "More names of this broker in HTTP's Host, and sites (HOST:PORT) whose pages may call it; * for all. "
-        "Pulsarium's own key. Always allowed are addresses, names without a dot, private names (.internal, .local) "
-        "and advertised names",
-    )
-    webSocketServiceEnabled: bool = key(True, "Serve the WebSocket API on the HTTP ports")
-    webSocketMaxTextFrameSize: int = key(1_048_576, "Largest message of a WebSocket client", "bytes", low=1)
-    webSocketSessionIdleTimeoutMillis: int = key(
-        300_000, "Silence in both directions before the broker closes a WebSocket; 0: never", "milliseconds", low=0
-    )
-    webSocketPingDurationSeconds: int = key(
-        -1, "Interval of the broker's pings on WebSockets; 0 or less: none", "seconds"
-    )
-    maxPendingPublishRequestsPerConnection: int = key(
-        1_000, "Messages of a connection without a receipt before the broker stops reading", low=1
-    )
-    maxMessagePublishBufferSizeInMB: int = key(
-        16, "Size of published messages not stored yet before the broker stops reading; 0: no limit", "MiB", low=0
-    )
-    maxConcurrentNonPersistentMessagePerConnection: int = key(
-        1_000, "Most messages to non-persistent topics in flight; the broker drops more"
-    )
-    maxConsumerMetadataSize: int = key(1_024, "Largest metadata of a producer or consumer", "bytes")
-
     # Topics
     enablePersistentTopics: bool = key(True, "Serve persistent topics")
     enableNonPersistentTopics: bool = key(True, "Serve non-persistent topics")
@@ -181,20 +130,27 @@ class Config(ScalableTopicsConfig):
         "Kind of topic that allowAutoTopicCreation creates",
         one_of=("partitioned", "non-partitioned"),
     )
+    strictTopicNameEnabled: bool = key(
+        False,
+        "Check names of topics more strictly; without effect, as in Pulsar 4.2",
+        without_effect="Pulsar 4.2 has this key and never reads it, so names are checked as without it",
+    )
     defaultNumPartitions: int = key(1, "Partitions of a partitioned topic that allowAutoTopicCreation creates", low=1)
     maxNumPartitionsPerPartitionedTopic: int = key(0, "Most partitions of a topic; 0: no limit")
     maxTopicsPerNamespace: int = key(0, "Most persistent topics of a namespace, partitions counted; 0: no limit")
     maxProducersPerTopic: int = key(0, "Most producers of a topic; 0: no limit")
     maxConsumersPerTopic: int = key(0, "Most consumers of a topic; 0: no limit")
+    maxSameAddressProducersPerTopic: int = key(0, "Most producers of a topic from one IP address; 0: no limit")
+    maxSameAddressConsumersPerTopic: int = key(0, "Most consumers of a topic from one IP address; 0: no limit")
     maxSubscriptionsPerTopic: int = key(0, "Most subscriptions of a topic; 0: no limit")
     aggregatePublisherStatsByProducerName: bool = key(False, "Aggregate producers by name in partitioned-stats")
     maxPublishRatePerTopicInMessages: int = key(0, "Most messages published to a topic per second; 0: no limit")
     maxPublishRatePerTopicInBytes: int = key(
-        0, "Most bytes published to a topic per second; 0: no limit", "bytes", high=JAVA_LONG[1]
+        0, "Most bytes published to a topic per second; 0: no limit", "bytes", high=LONG_MAX
     )
     brokerPublisherThrottlingMaxMessageRate: int = key(0, "Most messages published to a broker per second; 0: no limit")
     brokerPublisherThrottlingMaxByteRate: int = key(
-        0, "Most bytes published to a broker per second; 0: no limit", "bytes", high=JAVA_LONG[1]
+        0, "Most bytes published to a broker per second; 0: no limit", "bytes", high=LONG_MAX
     )
     encryptionRequireOnProducer: bool = key(False, "Refuse producers and messages without encryption")
     brokerDeleteInactiveTopicsEnabled: bool = key(True, "Delete inactive topics")
@@ -205,6 +161,9 @@ class Config(ScalableTopicsConfig):
     brokerDeleteInactiveTopicsMode: str = key(
         "delete_when_no_subscriptions", "Condition for an inactive topic", one_of=INACTIVE_TOPIC_MODES
     )
+    brokerDeleteInactivePartitionedTopicMetadataEnabled: bool = key(
+        False, "Delete a partitioned topic with its last inactive partition; a non-persistent one with its first"
+    )
 
     # Messages that are kept, dropped or refused
     ttlDurationDefaultInSeconds: int = key(0, "Age at which messages expire; 0: never", "seconds")
@@ -214,11 +173,15 @@ class Config(ScalableTopicsConfig):
     retentionCheckIntervalInSeconds: int = key(120, "Interval of deleting acknowledged messages", "seconds", low=1)
     backlogQuotaCheckEnabled: bool = key(True, "Enforce backlog quotas")
     backlogQuotaCheckIntervalInSeconds: int = key(60, "Interval between measurements of backlogs", "seconds", low=1)
-    backlogQuotaDefaultLimitBytes: int = key(-1, "Largest backlog; -1: no limit", "bytes", high=JAVA_LONG[1])
+    backlogQuotaDefaultLimitBytes: int = key(-1, "Largest backlog; -1: no limit", "bytes", high=LONG_MAX)
     backlogQuotaDefaultLimitGB: float = key(
         -1.0, "Largest backlog, where backlogQuotaDefaultLimitBytes is not set; -1: no limit", "GiB"
     )
     backlogQuotaDefaultLimitSecond: int = key(-1, "Largest age of a message in a backlog; -1: no limit", "seconds")
+    preciseTimeBasedBacklogQuotaCheck: bool = key(
+        False,
+        "Take the age of a backlog from its oldest message, and evict single messages, not whole ledgers",
+    )
     backlogQuotaDefaultRetentionPolicy: str = key(
         "producer_request_hold", "Action at a full backlog", one_of=QUOTA_POLICIES
     )
@@ -272,17 +235,17 @@ class Config(ScalableTopicsConfig):
     )
     dispatchThrottlingRateInMsg: int = key(0, "Most messages dispatched by a broker per second; 0: no limit")
     dispatchThrottlingRateInByte: int = key(
-        0, "Most bytes dispatched by a broker per second; 0: no limit", "bytes", high=JAVA_LONG[1]
+        0, "Most bytes dispatched by a broker per second; 0: no limit", "bytes", high=LONG_MAX
     )
     dispatchThrottlingRatePerTopicInMsg: int = key(0, "Most messages dispatched from a topic per second; 0: no limit")
     dispatchThrottlingRatePerTopicInByte: int = key(
-        0, "Most bytes dispatched from a topic per second; 0: no limit", "bytes", high=JAVA_LONG[1]
+        0, "Most bytes dispatched from a topic per second; 0: no limit", "bytes", high=LONG_MAX
     )
     dispatchThrottlingRatePerSubscriptionInMsg: int = key(
         0, "Most messages dispatched to a subscription per second; 0: no limit"
     )
     dispatchThrottlingRatePerSubscriptionInByte: int = key(
-        0, "Most bytes dispatched to a subscription per second; 0: no limit", "bytes", high=JAVA_LONG[1]
+        0, "Most bytes dispatched to a subscription per second; 0: no limit", "bytes", high=LONG_MAX
     )
     dispatchThrottlingOnNonBacklogConsumerEnabled: bool = key(True, "Apply dispatch rates without a backlog too")
     dispatchThrottlingOnBatchMessageEnabled: bool = key(False, "Count a batch as one message in dispatch rates")
@@ -313,11 +276,11 @@ class Config(ScalableTopicsConfig):
         False, "Never deliver before deliver_at_time; false: up to one tick before"
     )
     delayedDeliveryMaxDelayInMillis: int = key(
-        0, "Longest delay that a producer may set; 0: no limit", "milliseconds", high=JAVA_LONG[1]
+        0, "Longest delay that a producer may set; 0: no limit", "milliseconds", high=LONG_MAX
     )
     subscriptionBacklogScanMaxEntries: int = key(10_000, "Most entries that analyzeBacklog scans", low=1)
     subscriptionBacklogScanMaxTimeMs: int = key(
-        120_000, "Longest scan of analyzeBacklog", "milliseconds", low=1, high=JAVA_LONG[1]
+        120_000, "Longest scan of analyzeBacklog", "milliseconds", low=1, high=LONG_MAX
     )
 
     # Entries
@@ -355,23 +318,28 @@ class Config(ScalableTopicsConfig):
     managedLedgerInfoCompressionType: str = key("NONE", "Compression of managed ledgers: LZ4, ZLIB, ZSTD or SNAPPY")
     managedLedgerInfoCompressionThresholdInBytes: int = key(16_384, "Least size of compressed managed ledgers", "bytes")
     managedLedgerCursorBackloggedThreshold: int = key(
-        1_000, "Entries from which a subscription counts as backlogged", high=JAVA_LONG[1]
+        1_000, "Entries from which a subscription counts as backlogged", high=LONG_MAX
     )
     autoSkipNonRecoverableData: bool = key(False, "Skip damaged messages, also in deduplication and compaction")
-    managedLedgerCacheSizeMB: int = key(256, "Memory for the entries of all topics", "MiB", low=0)
+    managedLedgerCacheSizeMB: int | None = key(
+        None, "Memory for the entries of all topics; unset: 56 with --data, and 256 without", "MiB", low=0
+    )
 
     # Compaction
     brokerServiceCompactionMonitorIntervalInSeconds: int = key(
         60, "Search interval for topics to compact", "seconds", low=1
     )
     brokerServiceCompactionThresholdInBytes: int = key(
-        0, "Size of new messages that starts compaction, without a policy; 0: no compaction", "bytes", high=JAVA_LONG[1]
+        0, "Size of new messages that starts compaction, without a policy; 0: no compaction", "bytes", high=LONG_MAX
     )
     topicCompactionRetainNullKey: bool = key(False, "Retain messages without a key in compaction")
 
     # Namespaces and tenants
     defaultNumberOfNamespaceBundles: int = key(
         4, "Bundles of a new namespace without a number", low=1, high=MOST_BUNDLES
+    )
+    maxNamespacesPerTenant: int = key(
+        0, "Namespaces of a tenant above which it gets no more; 0: no limit. As in Pulsar, a tenant gets one more"
     )
     maxTenants: int = key(0, "Most tenants, including those that exist at the start; 0: no limit")
     forceDeleteTenantAllowed: bool = key(False, "Allow force=true in deletions of tenants")
@@ -380,12 +348,13 @@ class Config(ScalableTopicsConfig):
     # Patterns
     enableBrokerSideSubscriptionPatternEvaluation: bool = key(True, "Filter topic lists by the client's pattern")
     subscriptionPatternMaxLength: int = key(50, "Longest pattern that the broker filters by", "characters")
-    enableBrokerTopicListWatcher: bool = key(True, "Let clients watch topic lists")
+    topicsPatternRegexImplementation: str = key(REGEXES[0], "Regular expressions of patterns", one_of=REGEXES)
+    enableBrokerTopicListWatcher: bool = key(True, "Offer watchers of topic lists to clients")
 
     # Transactions
     transactionCoordinatorEnabled: bool = key(False, "Serve transactions")
     maxActiveTransactionsPerCoordinator: int = key(
-        0, "Most open transactions of one coordinator; 0: no limit", high=JAVA_LONG[1]
+        0, "Most open transactions of one coordinator; 0: no limit", high=LONG_MAX
     )
 
     # Statistics

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 T = TypeVar("T")
+JAVA_INT: Final = (-(2**31), 2**31 - 1)
 
 
 class Meaning(NamedTuple):

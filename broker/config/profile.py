@@ -10,7 +10,7 @@ from typing import Final
 from pulsarium.broker.config.meaning import ConfigError
 from pulsarium.broker.config.version import VERSION
 
-# These clients close their connection on REACHED_END_OF_TOPIC (docs/requirements.md, W-10).
+# These clients close their connection on REACHED_END_OF_TOPIC.
 CLOSED_BY_END_OF_TOPIC: Final = ("Pulsar-CPP", "Pulsar Go")
 
 TOPIC_WATCHERS: Final = "supports_topic_watchers"
@@ -43,18 +43,18 @@ class Profile:
     defaults: values for broker.conf keys that nobody set, where they differ from Pulsar's own.
     max_protocol_version: the highest protocol version that CONNECTED announces, and that the broker speaks.
     flags: the FeatureFlags that CONNECTED sets, where the configuration allows it.
-    unknown: names of commands that the broker does not know. They close the connection (W-06), or get `unknown_error`,
+    unknown: names of commands that the broker does not know. They close the connection, or get `unknown_error`,
     the name of a ServerError.
     server_version: CONNECTED.server_version. Clients refuse a broker without one; no official client reads it.
     end_of_topic_to_all_clients: send REACHED_END_OF_TOPIC also to clients that close their connection on it.
     own_faults_close: close the connection on a command that makes 4.2.4 throw an exception, in place of an error:
     CONSUMER_STATS for an unknown consumer, SEND in a transaction to a non-persistent topic.
-    skip_by_message_ids: PIP-423's skipByMessageIds exists; no released broker has it (S423-72).
-    missing_index_is_zero: getMessageIdByIndex without an index means index 0, not 404 (X-15).
-    index_on_non_persistent: the status of getMessageIdByIndex on a non-persistent topic (X-12).
-    index_as_released: getMessageIdByIndex finds markers, and finds nothing in the first batch below its last index
-    (X-31). Its body has batchIndex and batchSize too (S415-03).
-    index_per_transactional_entry: an entry of a transaction takes one index, however many messages it has (X-32).
+    skip_by_message_ids: PIP-423's skipByMessageIds exists; no released broker has it.
+    missing_index_is_zero: getMessageIdByIndex without an index means index 0, not 404.
+    index_on_non_persistent: the status of getMessageIdByIndex on a non-persistent topic.
+    index_as_released: getMessageIdByIndex finds markers, and finds nothing in the first batch below its last index.
+    Its body has batchIndex and batchSize too.
+    index_per_transactional_entry: an entry of a transaction takes one index, however many messages it has.
     transaction_by_send: an entry belongs to the transaction that its SEND names, even if its metadata does not name it,
     as with the Go client. A released broker delivers such an entry even after an abort.
     resource_groups_limit_dispatch: enforce the dispatch rates of a resource group, which 4.2.4 stores only.
@@ -73,14 +73,16 @@ class Profile:
     own_faults_are_shown: answer 500 where 4.2.4 throws an exception on a call (a peek at position 0, an entry beyond
     the last, a missing body), in place of a 4xx that says what was wrong. Answer UnknownError to a new subscription at
     the earliest entry of a topic that was terminated while empty and was loaded again.
-    forbids_as_pips_say: answer 403 to unauthorized roles on skipByMessageIds and getMessageIdByIndex (S423-23,
-    S415-15), where 4.2.4 answers 401 as for every call about topics.
+    forbids_as_pips_say: answer 403 to unauthorized roles on skipByMessageIds and getMessageIdByIndex, where
+    4.2.4 answers 401 as for every call about topics.
     lookup_names_broker: the answer to an HTTP lookup has the id of the broker (5.0).
     lookup_creates: SCALABLE_TOPIC_LOOKUP with create_if_missing creates an absent topic, and a client that names a
     lost segment gets it back (5.0.1).
     leaves_schemas_open: every role may read and add schemas of every topic by binary commands, and read about
     transactions of every topic over REST, as in 4.2.4.
     entry_buckets: segments of scalable topics have entry buckets, which consumers can share (PIP-486).
+    separate_publish_times: store a message in a millisecond at least, so that no two messages of a client that waits
+    for each receipt have one publish time.
     newer_error_pages: error pages of the servlet container name the whole URL and no servlet, as in 5.0.
     """
 
@@ -112,8 +114,14 @@ class Profile:
     refused_producers_stay_exclusive: bool = False
     entry_buckets: bool = True
     newer_error_pages: bool = False
+    separate_publish_times: bool = False
     lookup_creates: bool = True
     lookup_names_broker: bool = False
+
+    @property
+    def releases(self) -> tuple[str, ...]:
+        """Return the releases of Pulsar whose configuration files belong to the profile."""
+        return ("4.2", "5.0") if self.name == "pip" else (self.name.removeprefix("pulsar-"),)
 
     @property
     def scalable_topics(self) -> bool:
@@ -159,6 +167,7 @@ PULSAR_4_2: Final = Profile(
     chunks_are_duplicates=True,
     abandoned_consumers_refuse=True,
     refused_producers_stay_exclusive=True,
+    separate_publish_times=True,
     entry_buckets=False,
 )
 
@@ -213,11 +222,18 @@ PROFILES: Final[Mapping[str, Profile]] = MappingProxyType(
 )
 
 
-def profile_of(name: str, max_protocol_version: int | None = None) -> Profile:
-    """Return the named profile, with a lower protocol version if one is given. Raise `ConfigError` for a wrong one."""
+def profile_of(
+    name: str, max_protocol_version: int | None = None, separate_publish_times: bool | None = None
+) -> Profile:
+    """Return the named profile, with a lower protocol version and separate publish times as they are given.
+
+    Raise `ConfigError` for a wrong name or version.
+    """
     if name not in PROFILES:
         raise ConfigError("profile", "", f"{name!r} is not one of {', '.join(PROFILES)}")
     profile = PROFILES[name]
+    if separate_publish_times not in (None, profile.separate_publish_times):
+        profile = replace(profile, separate_publish_times=separate_publish_times)
     if max_protocol_version is None:
         return profile
     highest = profile.max_protocol_version

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 
-from pulsarium.broker.config.keys import JAVA_INT, Key
+from pulsarium.broker.config.keys import Key
+from pulsarium.broker.config.meaning import JAVA_INT
 
 # Java's Integer.valueOf accepts no underscores, no blanks inside and no digits of other scripts; int() does.
 _WHOLE = re.compile(r"[+-]?[0-9]+")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Ty
 from typing import get_type_hints as hints_of
 
 if TYPE_CHECKING:
-    from pulsarium.broker.lab.faults.which import Predicate
+    from pulsarium.broker.lab.faults.tapped import Predicate
 
 ANY: Final = "*"
 

@@ -8,8 +8,8 @@ from typing import Final
 from pulsarium.broker.cluster import Cluster
 from pulsarium.broker.lab.arguments import OF_SUBSCRIPTION, OF_TOPIC
 from pulsarium.broker.lab.expectations import (
-    Acked,
-    Delivered,
+    AckedExpectation,
+    DeliveredExpectation,
     Expectation,
     OfSubscription,
     OfTopic,
@@ -148,9 +148,9 @@ _SUBSCRIPTION: Final[Mapping[str, Callable[[Cluster, str, str, int], Expectation
     "absent": _Absent,
     "connected": _Connected,
     "no-consumer": _NoConsumer,
-    "caught-up": lambda cluster, topic, subscription, _: Acked(cluster, topic, subscription, None),
-    "delivered": Delivered,
-    "acked": Acked,
+    "caught-up": lambda cluster, topic, subscription, _: AckedExpectation(cluster, topic, subscription, None),
+    "delivered": DeliveredExpectation,
+    "acked": AckedExpectation,
 }
 _TOPIC: Final[Mapping[str, Callable[[Cluster, str, int], Expectation]]] = {
     "exists": _TopicExists,

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
+from pulsarium.broker.clock import NamespaceTime, Timeline
+from pulsarium.broker.cluster import Cluster
 from pulsarium.broker.lab.steering import ClockError, Steered
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from pulsarium.broker.clock import NamespaceTime, Timeline
-    from pulsarium.broker.cluster import Cluster
 
 
 class LabClock(Steered):

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice, repeat
 from operator import itemgetter
 from typing import Protocol
 
 import trio
 
 from pulsarium.broker.cluster import Cluster
+from pulsarium.broker.lab.why import explain
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import EARLIEST, Position
 from pulsarium.broker.model.subscription.base import SubscribedTopic, Subscription
+from pulsarium.broker.model.subscription.mark_moves import CUMULATIVE
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription, SubscribedPersistentTopic
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
@@ -70,12 +73,13 @@ def topics_of(cluster: Cluster, name: TopicName) -> list[Topic]:
     return [cluster.topics.find(each) for each in names if cluster.topics.exists(each)]
 
 
-class Stored:
+class StoredExpectation:
     """The messages of one persistent topic, each read once."""
 
     def __init__(self) -> None:
-        self.values: list[bytes] = []
-        """Decompressed values. An encrypted batch counts its encrypted payload once for each message."""
+        self._payloads: list[tuple[pb.MessageMetadata, bytes]] = []
+        self.total = 0
+        """The number of messages."""
         self.counts: list[tuple[Position, int]] = []
         """Entries with their number of messages. Only the last chunk of a message counts."""
         self._last = EARLIEST
@@ -107,21 +111,27 @@ class Stored:
                 self.counts.append((position, 0))
                 return
             payload = b"".join(self._chunks.pop(metadata.uuid))
-        values = _values(metadata, payload)
         self.counts.append((position, metadata.num_messages_in_batch))
-        self.values += values
+        self.total += max(0, metadata.num_messages_in_batch)
+        self._payloads.append((metadata, payload))
+
+    def values(self) -> Iterator[bytes]:
+        """Yield the decompressed values. An encrypted batch has its encrypted payload once for each message."""
+        for metadata, payload in self._payloads:
+            yield from _values(metadata, payload)
 
 
-def _values(metadata: pb.MessageMetadata, payload: bytes) -> list[bytes]:
+def _values(metadata: pb.MessageMetadata, payload: bytes) -> Iterator[bytes]:
+    count = metadata.num_messages_in_batch
     if metadata.encryption_keys:
-        return [payload] * metadata.num_messages_in_batch
+        return repeat(payload, count)
     try:
         payload = decompress(metadata.compression, payload, metadata.uncompressed_size)
         if not metadata.HasField("num_messages_in_batch"):
-            return [payload]
-        return [value for _, value in unpack(payload, metadata.num_messages_in_batch)]
+            return iter((payload,))
+        return iter([value for _, value in unpack(payload, count)])
     except ProtocolError:  # the broker stores payloads that it cannot parse
-        return [payload] * metadata.num_messages_in_batch
+        return repeat(payload, count)
 
 
 MOST_SHOWN = 10
@@ -134,20 +144,24 @@ class OfTopic:
     def __init__(self, cluster: Cluster, topic: str) -> None:
         self.cluster = cluster
         self.name = TopicName.parse(topic)
-        self._stored: dict[str, Stored] = {}
+        self._stored: dict[str, StoredExpectation] = {}
 
     def topics(self) -> list[Topic]:
         return topics_of(self.cluster, self.name)
 
-    def stored(self, topic: SubscribedTopic) -> Stored:
+    def stored(self, topic: SubscribedTopic) -> StoredExpectation:
         """Return the messages that the topic has now."""
-        stored = self._stored.setdefault(str(topic.name), Stored())
+        stored = self._stored.setdefault(str(topic.name), StoredExpectation())
         if isinstance(topic, PersistentTopic):
             stored.read(topic)
         return stored
 
-    def values(self) -> list[bytes]:
-        return [value for topic in self.topics() for value in self.stored(topic).values]
+    def values(self) -> Iterator[bytes]:
+        return (value for topic in self.topics() for value in self.stored(topic).values())
+
+    def total(self) -> int:
+        """Return the number of messages in the topic."""
+        return sum(self.stored(topic).total for topic in self.topics())
 
     def absent(self) -> str:
         """Return the error text for a topic that does not exist."""
@@ -168,10 +182,7 @@ class Produced(OfTopic):
 
     def count(self) -> int:
         """Return the number of published messages."""
-        topics = self.topics()
-        if self.name.is_persistent:
-            return sum(len(self.stored(topic).values) for topic in topics)
-        return sum(topic.messages_in for topic in topics)
+        return self.total() if self.name.is_persistent else sum(topic.messages_in for topic in self.topics())
 
     def decided(self) -> bool:
         """Return whether enough messages are published."""
@@ -179,13 +190,15 @@ class Produced(OfTopic):
 
     def problem(self) -> str | None:
         """Return the error text, or None for exactly the expected messages."""
-        count, values = self.count(), self.values()
+        count = self.count()
         if count != self._count:
             if not self.topics():
                 return self.absent()
-            return f"{self.name} has {_messages(count)}, not {self._count}: {_shown(values)}{self._producers()}"
+            shown = _shown(self.values(), self.total())
+            return f"{self.name} has {_messages(count)}, not {self._count}: {shown}{self._producers()}"
         if self._expected is None:
             return None
+        values = list(self.values())  # as many as are expected
         if self.cluster.metadata.partitions_of(self.name):  # messages of different partitions have no order
             values, expected = sorted(values), sorted(self._expected)
         else:
@@ -195,7 +208,7 @@ class Produced(OfTopic):
         index = next(index for index in range(count) if values[index] != expected[index])
         return (
             f"message {index} of {self.name} is {_value(values[index])}, not {_value(expected[index])}; "
-            f"it has {_shown(values)}"
+            f"it has {_shown(values, count)}"
         )
 
     def _producers(self) -> str:
@@ -227,9 +240,8 @@ class OfSubscription(OfTopic):
 
     def why(self, subscription: Subscription, position: Position | None = None) -> str:
         """Explain the state of a message, by default of the next one that no consumer has."""
-        lab = self.cluster.lab
-        assert lab is not None
-        why = lab.why(str(subscription.topic.name), subscription.name, None if position is None else str(position))
+        place = None if position is None else str(position)
+        why = explain(self.cluster, str(subscription.topic.name), subscription.name, place)
         return f"{why.details['messageId']}: {why.text}" if "messageId" in why.details else why.text
 
     def consumers(self) -> str:
@@ -241,7 +253,7 @@ class OfSubscription(OfTopic):
         return f"consumers: {', '.join(known) or 'none'}"
 
 
-class Delivered(OfSubscription):
+class DeliveredExpectation(OfSubscription):
     """Expect at least this number of messages to be sent to consumers of a subscription."""
 
     def __init__(self, cluster: Cluster, topic: str, subscription: str, count: int) -> None:
@@ -265,13 +277,13 @@ class Delivered(OfSubscription):
             return None
         if not self.subscriptions():
             return self.missing()
-        stored = f", of {_messages(len(self.values()))} in the topic" if self.name.is_persistent else ""
+        stored = f", of {_messages(self.total())} in the topic" if self.name.is_persistent else ""
         what = f"{self.subscription} of {self.name} was delivered {_messages(self.count())}, not {self._count}{stored}"
         reasons = dict.fromkeys(map(self.why, self.persistent()))  # partitions often have the same reason
         return "; ".join([what, *reasons, self.consumers()])
 
 
-class Acked(OfSubscription):
+class AckedExpectation(OfSubscription):
     """Expect this number of messages, or all, to be acknowledged on a subscription."""
 
     def __init__(self, cluster: Cluster, topic: str, subscription: str, count: int | None) -> None:
@@ -281,19 +293,34 @@ class Acked(OfSubscription):
         self._count = count
 
     def count(self) -> int:
-        """Return how many of the messages since the start of the subscription are acknowledged."""
+        """Return how many of the messages since the start of the subscription are acknowledged.
+
+        Messages that a seek, TTL or a request passed do not count.
+        """
         return sum(self._acknowledged(each) for each in self.persistent())
 
     def _acknowledged(self, subscription: PersistentSubscription) -> int:
         cursor, counts = subscription.cursor, self.stored(subscription.topic).counts
         begun, mark = (bisect_right(counts, place, key=itemgetter(0)) for place in (cursor.start, cursor.mark_delete))
-        whole = sum(count for _, count in counts[begun:mark])
+        whole = sum(count for _, count in counts[begun:mark]) - sum(count for _, count in self._passed(subscription))
         if not cursor.individual_acks and not cursor.batch_acks:
             return whole
         messages = dict(counts)
         individual = sum(messages.get(position, 0) for position in cursor.individual_acks)
         parts = sum(messages.get(position, 0) - cursor.batch_acks.remaining(position) for position in cursor.batch_acks)
         return whole + individual + parts
+
+    def _passed(self, subscription: PersistentSubscription) -> list[tuple[Position, int]]:
+        """Return the entries, with their messages, that the subscription passed without an acknowledgement.
+
+        A move past some acknowledged entries does not count, because the broker does not remember which those were.
+        """
+        counts = self.stored(subscription.topic).counts
+        begun = bisect_right(counts, subscription.cursor.start, key=itemgetter(0))
+        moves = [each for each in subscription.mark_moves.known if each.by is not CUMULATIVE and not each.some_acked]
+        if not moves:
+            return []
+        return [each for each in counts[begun:] if any(move.after < each[0] <= move.through for move in moves)]
 
     def decided(self) -> bool:
         """Return whether enough messages are acknowledged, or all when no number is expected."""
@@ -306,7 +333,7 @@ class Acked(OfSubscription):
         """Return the error text, or None when enough messages are acknowledged."""
         if not self.persistent():
             return self.missing()
-        count, total = self.count(), len(self.values())
+        count, total = self.count(), self.total()
         if (self._count is None and self.decided()) or self._count == count:
             return None
         wanted = "all" if self._count is None else self._count
@@ -318,7 +345,8 @@ class Acked(OfSubscription):
 
     def _open(self) -> Iterator[str]:
         """Yield the explanations of unacknowledged entries."""
-        found = [
+        passed = [(each, position) for each in self.persistent() for position, _ in self._passed(each)]
+        found = passed + [
             (each, position)
             for each in self.persistent()
             for position, _ in self.stored(each.topic).counts
@@ -341,7 +369,7 @@ def _value(value: bytes) -> str:
     return repr(value if len(value) <= LONGEST_VALUE else value[:LONGEST_VALUE] + b"...")
 
 
-def _shown(values: Sequence[bytes]) -> str:
-    shown = [_value(value) for value in values[:MOST_SHOWN]]
-    more = [f"and {len(values) - MOST_SHOWN} more"] if len(values) > MOST_SHOWN else []
+def _shown(values: Iterable[bytes], count: int) -> str:
+    shown = [_value(value) for value in islice(values, MOST_SHOWN)]
+    more = [f"and {count - MOST_SHOWN} more"] if count > MOST_SHOWN else []
     return ", ".join(shown + more) or "none"

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pulsarium.broker.logs import Log
-from pulsarium.capture.file import Kind, Record
-from pulsarium.capture.lint.checker import Checker, Finding, finding_of
+from pulsarium.broker.lab.tap import SessionTap, Taps
+from pulsarium.broker.logs import PartLog
+from pulsarium.capture.file import CaptureRecord, EventKind
+from pulsarium.capture.lint.checker import BrokenRule, Checker, finding_of
 from pulsarium.capture.lint.shared import Shared
 from pulsarium.proto.commands import Direction
 
-if TYPE_CHECKING:
-    from pulsarium.broker.lab.lab import Lab
-    from pulsarium.broker.lab.tap import SessionTap
-
-log = Log("linter")
+log = PartLog("linter")
 
 KEPT = 200
 """Findings of one rule that are stored. Later ones are only counted."""
@@ -28,11 +25,11 @@ class Linter:
     Connections that were open before are not checked, because their earlier frames are unknown.
     """
 
-    def __init__(self, lab: Lab) -> None:
-        self._lab = lab
+    def __init__(self, taps: Taps) -> None:
+        self._taps = taps
         self._checkers: dict[int, Checker] = {}
         self._shared = Shared()
-        self._findings: list[Finding] = []
+        self._findings: list[BrokenRule] = []
         self._begun = False
         self.running = False
         self.counts: Counter[str] = Counter()
@@ -45,17 +42,17 @@ class Linter:
         self._shared = Shared()
         self._checkers.clear()
         self.running, self._begun = True, False
-        self._lab.observe(self)
+        self._taps.observe(self)
         self._begun = True
 
     def stop(self) -> None:
         """Stop checking."""
         if self.running:
             self.running = False
-            self._lab.forget(self)
+            self._taps.forget(self)
             self._checkers.clear()
 
-    def violations(self) -> list[Finding]:
+    def violations(self) -> list[BrokenRule]:
         """Return the findings in order, at most the first 200 of each rule."""
         return list(self._findings)
 
@@ -69,27 +66,32 @@ class Linter:
     def opened(self, tap: SessionTap) -> None:
         if self._begun:
             checker = self._checkers[tap.number] = Checker(self._shared)
-            checker.feed(self._record(Kind.OPENED, tap, Direction.CLIENT))
+            checker.feed(self._record(EventKind.OPENED, tap, Direction.CLIENT))
         else:
             self._checkers[tap.number] = Checker(self._shared)
             self._shared.whole = False
 
     def frame(self, tap: SessionTap, sender: Direction, data: bytes, note: Mapping[str, Any]) -> None:
-        self._judge(self._record(Kind.FRAME, tap, sender, data, note))
+        self._judge(self._record(EventKind.FRAME, tap, sender, data, note))
 
     def closed(self, tap: SessionTap, sender: Direction, reason: str) -> None:
-        self._judge(self._record(Kind.CLOSED, tap, sender, note={"reason": reason} if reason else {}))
+        self._judge(self._record(EventKind.CLOSED, tap, sender, note={"reason": reason} if reason else {}))
         self._checkers.pop(tap.number, None)  # frames of the broker after the end are not checked
 
     def _record(
-        self, kind: Kind, tap: SessionTap, sender: Direction, data: bytes = b"", note: Mapping[str, Any] | None = None
-    ) -> Record:
-        clock = self._lab.cluster.clock
+        self,
+        kind: EventKind,
+        tap: SessionTap,
+        sender: Direction,
+        data: bytes = b"",
+        note: Mapping[str, Any] | None = None,
+    ) -> CaptureRecord:
+        clock = self._taps.cluster.clock
         # Rules about time need the machine's clock: a client's time goes on while the broker's clock is frozen.
         monotonic, wall = int(clock.machine.monotonic() * 1e9), clock.now_ms() * 1_000_000
-        return Record(kind, tap.number, sender, monotonic, wall, data, len(data), note or {})
+        return CaptureRecord(kind, tap.number, sender, monotonic, wall, data, len(data), note or {})
 
-    def _judge(self, record: Record) -> None:
+    def _judge(self, record: CaptureRecord) -> None:
         checker = self._checkers.get(record.connection)
         if checker is None:
             return

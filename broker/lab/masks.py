@@ -6,17 +6,15 @@ import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, Final, Unpack
+from typing import Any, Final, Unpack
 
+from pulsarium.broker.cluster import Cluster
 from pulsarium.broker.config.profile import PROFILES, Profile
 from pulsarium.broker.lab.arguments import ANY, Whose, Worn, arguments_of, check_names, json_arguments
+from pulsarium.broker.session.session import Session, Sessions, sessions_of
 from pulsarium.proto.commands import COMMANDS, Direction
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.text import did_you_mean
-
-if TYPE_CHECKING:
-    from pulsarium.broker.lab.lab import Lab
-    from pulsarium.broker.session.session import Session
 
 HIGHEST: Final = 22
 FLAGS: Final = tuple(each.name for each in pb.FeatureFlags.DESCRIPTOR.fields)
@@ -128,9 +126,10 @@ def role_of(session: Session) -> str:
 class Masks:
     """The masks of a cluster. A new connection receives the newest mask that matches, for its whole life."""
 
-    def __init__(self, lab: Lab) -> None:
+    def __init__(self, cluster: Cluster) -> None:
         self.worn: list[WornMask] = []
-        self._lab = lab
+        self._cluster = cluster
+        self._connecting = cluster.attached(Sessions).connecting
         self._numbers = itertools.count(1)
 
     def add(self, mask: Mask, *, disconnect: bool = False, **whose: Unpack[Whose]) -> WornMask:
@@ -143,11 +142,10 @@ class Masks:
         """
         check_names(whose, Worn)
         worn = WornMask(next(self._numbers), mask, whose, self._remove)
-        self.worn.append(worn)
-        self._lab.attend()
+        self._wear([*self.worn, worn])
         if disconnect:
-            for broker in self._lab.cluster.brokers:
-                for session in [each for each in broker.sessions if each.connected and worn.fits(each)]:
+            for broker in self._cluster.brokers:
+                for session in [each for each in sessions_of(broker) if each.connected and worn.fits(each)]:
                     broker.close_session(session)
         return worn
 
@@ -157,8 +155,7 @@ class Masks:
 
     def clear(self) -> None:
         """Remove every mask."""
-        self.worn.clear()
-        self._lab.rest()
+        self._wear([])
 
     def connecting(self, session: Session, connect: pb.CommandConnect) -> None:
         """Apply the newest matching mask to a new connection."""
@@ -168,8 +165,13 @@ class Masks:
                 return
 
     def _remove(self, worn: WornMask) -> None:
-        self.worn = [each for each in self.worn if each is not worn]
-        self._lab.rest()
+        self._wear([each for each in self.worn if each is not worn])
+
+    def _wear(self, worn: list[WornMask]) -> None:
+        """Apply these masks to new connections. Without any, no connection is looked at."""
+        if bool(worn) != bool(self.worn):
+            (self._connecting.append if worn else self._connecting.remove)(self.connecting)
+        self.worn = worn
 
 
 _WORDS: Final = {str: "a text", int: "a number", dict: "an object", list: "a list", bool: "true or false"}

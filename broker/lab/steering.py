@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
 import trio
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pulsarium.broker.clock import SteeredTime, Timeline, Timer
-    from pulsarium.broker.cluster import Cluster
-
+from pulsarium.broker.clock import SteeredTime, Timeline, Timer
+from pulsarium.broker.cluster import Cluster
 
 MOST_CHECKS: Final = 64  # times that a periodic check runs during one advance
 ROUNDING: Final = 1e-6  # seconds, added so that no timer fires before its millisecond

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from pulsarium.broker.clock import Timer
-from pulsarium.broker.lab.faults.rule import Rule
-from pulsarium.broker.lab.faults.strike import UNTOUCHED, Claims, Piece, Strike
+from pulsarium.broker.clock import Clock, Timer
+from pulsarium.broker.cluster import Cluster
+from pulsarium.broker.lab.faults.claims import Claims
+from pulsarium.broker.lab.faults.rule import UNTOUCHED, InstalledFault, Piece, Strike
 from pulsarium.broker.lab.faults.tapped import OPENED, Present, TappedFrame
+from pulsarium.broker.session.outgoing import Frame
+from pulsarium.broker.session.session import Session, Sessions, sessions_of
 from pulsarium.proto.commands import Direction
 from pulsarium.proto.errors import CommandError
 from pulsarium.proto.framing import frame
-
-if TYPE_CHECKING:
-    from pulsarium.broker.clock import Clock
-    from pulsarium.broker.lab.lab import Lab
-    from pulsarium.broker.session.hooks import Frame
-    from pulsarium.broker.session.session import Session
 
 ENOUGH = 1 << 20  # bytes that may wait before reading from the socket pauses
 
@@ -32,7 +30,7 @@ class Hold:
     `swaps`: or until the next frame comes.
     """
 
-    rule: Rule
+    rule: InstalledFault
     timer: Timer | None
     swaps: bool
 
@@ -44,7 +42,7 @@ class Arrival(NamedTuple):
     real_ns: int
 
 
-class Queue:
+class UnreceivedFrames:
     """The frames of one direction that the other side has not received yet."""
 
     def __init__(self, tap: SessionTap, sender: Direction) -> None:
@@ -115,7 +113,7 @@ class Queue:
 
     # what rules do
 
-    def claim(self, rule: Rule, frame: TappedFrame) -> None:
+    def claim(self, rule: InstalledFault, frame: TappedFrame) -> None:
         """Reserve the answer to a frame for a rule."""
         self._tap.claim(rule, frame)
 
@@ -133,7 +131,7 @@ class Queue:
         self._came = came
         return first
 
-    def wait(self, piece: Piece, rule: Rule, seconds: float | None, *, swaps: bool) -> None:
+    def wait(self, piece: Piece, rule: InstalledFault, seconds: float | None, *, swaps: bool) -> None:
         """Put a piece back at the front, and hold the queue.
 
         The hold ends `seconds` after the frame arrived (`swaps`: from now), or when the rule is removed.
@@ -159,7 +157,7 @@ class Queue:
         self._cut = True
         self._tap.session.close(reason)
 
-    def release(self, rules: Collection[Rule]) -> None:
+    def release(self, rules: Collection[InstalledFault]) -> None:
         """Release frames that these rules hold."""
         if self._hold is not None and self._hold.rule in rules:
             self._let_go()
@@ -227,13 +225,13 @@ class Observer(Protocol):
 class SessionTap:
     """The tap of one session."""
 
-    def __init__(self, lab: Lab, session: Session, number: int) -> None:
-        self.lab = lab
+    def __init__(self, taps: Taps, session: Session, number: int) -> None:
+        self._taps = taps
         self.session = session
         self.number = number
         """The number of the connection, unique in this cluster."""
-        self._of_client = Queue(self, Direction.CLIENT)
-        self._of_broker = Queue(self, Direction.BROKER)
+        self._of_client = UnreceivedFrames(self, Direction.CLIENT)
+        self._of_broker = UnreceivedFrames(self, Direction.BROKER)
         self._claims = Claims()
         self._present = Present(session)
 
@@ -266,7 +264,7 @@ class SessionTap:
         if self._of_broker.is_stuck:
             self._of_broker.abandon()
         self._claims.close()
-        for observer in self.lab.observers:
+        for observer in self._taps.observers:
             observer.closed(self, sender, reason)
 
     # the lab
@@ -280,7 +278,7 @@ class SessionTap:
     def clock(self) -> Clock:
         return self.session.broker.clock
 
-    def pump(self, queue: Queue) -> None:
+    def pump(self, queue: UnreceivedFrames) -> None:
         """Send the waiting frames of a queue, in a turn of their own."""
         if queue.sender is Direction.CLIENT:
             self.session.gate.handle(self._handed())
@@ -298,7 +296,7 @@ class SessionTap:
         """Remember producers and consumers of now, because a new rule may be about them."""
         self._present.look()
 
-    def release(self, rules: Collection[Rule]) -> None:
+    def release(self, rules: Collection[InstalledFault]) -> None:
         """Release frames that removed rules hold, and forget the answers that those rules wait for."""
         self._claims.forget(rules)
         self._of_client.release(rules)
@@ -308,9 +306,9 @@ class SessionTap:
         """Take the tap away. No rule is left, so no frame waits."""
         self.session.outgoing.tap = None
 
-    def struck(self, queue: Queue, data: bytes) -> Iterable[Piece]:
+    def struck(self, queue: UnreceivedFrames, data: bytes) -> Iterable[Piece]:
         """Return the pieces that replace a frame. The first matching rule acts."""
-        rules = self.lab.faults.rules
+        rules = self._taps.rules
         if not (rules and self._concerns(queue.sender, data)):
             return (Piece(data, UNTOUCHED, data),)
         passing = self.read(queue.sender, data)
@@ -342,10 +340,10 @@ class SessionTap:
         """
         if data[8:9] != TYPE_TAG or len(data) < 10 or (sender is Direction.BROKER and self._claims.waiting):
             return True
-        commands = self.lab.faults.commands
+        commands = self._taps.commands
         return commands is None or data[9] in commands or data[9] in OPENED
 
-    def claim(self, rule: Rule, frame: TappedFrame) -> None:
+    def claim(self, rule: InstalledFault, frame: TappedFrame) -> None:
         """Reserve the answer to a frame for a rule."""
         self._claims.add(rule, frame)
 
@@ -358,8 +356,90 @@ class SessionTap:
 
     def show(self, sender: Direction, piece: Piece) -> None:
         """Show a piece to all observers."""
-        for observer in self.lab.observers:
+        for observer in self._taps.observers:
             observer.frame(self, sender, piece.data, piece.note)
+
+
+class Taps:
+    """The taps on all connections of a cluster, while a rule or an observer needs frames. At other times, none."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.observers: list[Observer] = []
+        self.rules: list[InstalledFault] = []
+        """The rules in order. Each change makes a new list, so that a loop over the list may change the rules."""
+        self.commands: frozenset[int] | None = frozenset()
+        """Command types that the rules are about, or None for all."""
+        self._sessions = cluster.attached(Sessions)
+        self._numbers = itertools.count(1)
+
+    def all(self) -> list[SessionTap]:
+        """Return the taps of the open connections."""
+        sessions = (session for broker in self.cluster.brokers for session in sessions_of(broker))
+        return [tap for tap in (session.outgoing.tap for session in sessions) if isinstance(tap, SessionTap)]
+
+    @property
+    def busy(self) -> bool:
+        """Return whether an observer or a rule needs frames."""
+        return bool(self.observers or self.rules)
+
+    def observe(self, observer: Observer) -> None:
+        """Show all frames to an observer from now on, including those of open connections."""
+        self.observers.append(observer)
+        self._use()
+        for tap in self.all():
+            observer.opened(tap)
+
+    def forget(self, observer: Observer) -> None:
+        """Stop showing frames to an observer."""
+        # A new list, because an observer may leave while the list is iterated.
+        self.observers = [each for each in self.observers if each is not observer]
+        self._rest()
+
+    def obey(
+        self, rules: list[InstalledFault], commands: frozenset[int] | None, gone: Collection[InstalledFault] = ()
+    ) -> None:
+        """Follow these rules from now on, which are about `commands`. Release the frames that rules hold which went."""
+        self.rules, self.commands = rules, commands
+        if rules:
+            self._use()
+        for rule in gone:
+            rule.ended()
+        for tap in self.all():
+            tap.release(gone)
+        self._rest()
+
+    def look(self) -> None:
+        """Remember producers and consumers of now, because a new rule may be about them."""
+        for tap in self.all():
+            tap.look()
+
+    def opened(self, session: Session) -> None:
+        """Put a tap on a new connection."""
+        tap = self._tap(session)
+        for observer in self.observers:
+            observer.opened(tap)
+
+    def _use(self) -> None:
+        """Put a tap on every connection, because an observer or a rule needs frames."""
+        if self.opened not in self._sessions.opened:
+            self._sessions.opened.append(self.opened)
+        for broker in self.cluster.brokers:
+            for session in sessions_of(broker):
+                if session.outgoing.tap is None:
+                    self._tap(session)
+
+    def _rest(self) -> None:
+        """Remove all taps when no observer and no rule needs them, so that an unused lab costs nothing."""
+        if not self.busy:
+            for tap in self.all():
+                tap.remove()
+            if self.opened in self._sessions.opened:
+                self._sessions.opened.remove(self.opened)
+
+    def _tap(self, session: Session) -> SessionTap:
+        tap = session.outgoing.tap = SessionTap(self, session, next(self._numbers))
+        return tap
 
 
 def split(data: bytes) -> Iterator[bytes]:

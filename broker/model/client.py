@@ -5,11 +5,12 @@ Sessions implement these protocols, so that the model needs no socket and no fra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
+from itertools import islice
 from typing import Final, NamedTuple, Protocol, TypeAlias, cast
 
-from pulsarium.broker.model.errors import Owner
+from pulsarium.broker.model.errors import OwningConnection
 from pulsarium.broker.model.ledger.position import Position
 
 
@@ -29,7 +30,7 @@ delivery_of: Final = cast("Callable[[_Fields], Delivery]", partial(tuple.__new__
 """Make a delivery of its fields, sooner than `Delivery(...)`, see `position_of`."""
 
 
-class Assigned(NamedTuple):
+class AssignedBroker(NamedTuple):
     """The broker that serves a topic from now on, if known (PIP-307).
 
     With `migrated`, it is one of the cluster to which the topic has migrated (PIP-188).
@@ -40,7 +41,25 @@ class Assigned(NamedTuple):
     migrated: bool = False
 
 
-class Client(Owner, Protocol):
+class Holder(Protocol):
+    """A producer or consumer, as a refusal names it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def client(self) -> Client: ...
+
+
+_MOST_HOLDERS: Final = 5
+
+
+def holders(known: Collection[Holder]) -> str:
+    """Return the names and addresses of producers or consumers, for the log."""
+    first = ", ".join(f"{each.name} at {each.client.address}" for each in islice(known, _MOST_HOLDERS))
+    return f"{first} and {len(known) - _MOST_HOLDERS} more" if len(known) > _MOST_HOLDERS else first
+
+
+class Client(OwningConnection, Protocol):
     """A client connection, as consumers see it. `topic/producers.py` has the producers' view."""
 
     address: str
@@ -66,8 +85,8 @@ class Client(Owner, Protocol):
         """Send REACHED_END_OF_TOPIC, unless the client does not support it."""
         ...
 
-    def close_consumer(self, consumer_id: int, assigned: Assigned | None = None) -> None:
-        """Tell the client that the broker closed its consumer, and forget the consumer (cmd 16)."""
+    def close_consumer(self, consumer_id: int, assigned: AssignedBroker | None = None) -> None:
+        """Tell the client that the broker closed its consumer, and forget the consumer."""
         ...
 
     def close(self, reason: str) -> None: ...

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
+from pulsarium.broker.clock import SteeredTime
+from pulsarium.broker.model.compaction.compactor import Compactor
 from pulsarium.broker.model.ledger.stores import Stores
-
-if TYPE_CHECKING:
-    from pulsarium.broker.clock import SteeredTime
-    from pulsarium.broker.model.compaction.compactor import Compactor
-    from pulsarium.broker.model.rate.rates import BrokerLimits, Limits
-    from pulsarium.proto.topic_name import TopicName
+from pulsarium.broker.model.rate.rates import BrokerLimits, Limits
+from pulsarium.proto.topic_name import TopicName
 
 
 class Context(Stores, Protocol):

@@ -9,14 +9,19 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 
 class BrokerServiceError(Exception):
-    """A request that cannot be served. `code` is a ServerError, and `text` is the message of the reply."""
+    """A request that cannot be served. `code` is a ServerError, and `text` is the message of the reply.
+
+    Pulsar's texts often name nobody. `about` has what the log and `pulsarium why` add: the `limit` and how much it has
+    `allowed`, and what it is `held_by`.
+    """
 
     code: pb.ServerError = pb.UnknownError
     java_name = "BrokerServiceException"
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, **about: object) -> None:
         super().__init__(text)
         self.text = text
+        self.about = about
 
     @property
     def java_text(self) -> str:
@@ -161,18 +166,18 @@ class HasShadowsError(TopicHasClientsError):
 
 
 class BacklogQuotaExceededError(BrokerServiceError):
-    """A producer of a topic whose backlog exceeds its quota (P-06). `policy` is the retention policy of the quota."""
+    """A producer of a topic whose backlog exceeds its quota. `policy` is the retention policy of the quota."""
 
     java_name = "TopicBacklogQuotaExceededException"
 
-    def __init__(self, policy: str) -> None:
-        super().__init__("Cannot create producer on topic with backlog quota exceeded")
+    def __init__(self, policy: str, **about: object) -> None:
+        super().__init__("Cannot create producer on topic with backlog quota exceeded", **about)
         self.text = self.java_text  # Pulsar sends the exception's class, unlike with other early errors
         holds = policy == "producer_request_hold"
         self.code = pb.ProducerBlockedQuotaExceededError if holds else pb.ProducerBlockedQuotaExceededException
 
 
-class Owner(Protocol):
+class OwningConnection(Protocol):
     """A connection that owns a producer name or a subscription."""
 
     def check_liveness(self, answered: Callable[[bool], None]) -> None:
@@ -185,13 +190,13 @@ class Owner(Protocol):
 
 
 class OwnerMustAnswerError(BrokerServiceError):
-    """A name or subscription with an owner, which is evicted only if its connection is dead (P-02, C-04).
+    """A name or subscription with an owner, which is evicted only if its connection is dead.
 
     The caller checks the liveness of `owner`. `refusal` is the error for the newcomer if the owner is alive.
     """
 
-    def __init__(self, owner: Owner, refusal: BrokerServiceError) -> None:
-        super().__init__(refusal.text)
+    def __init__(self, owner: OwningConnection, refusal: BrokerServiceError) -> None:
+        super().__init__(refusal.text, **refusal.about)
         self.owner = owner
         self.refusal = refusal
 

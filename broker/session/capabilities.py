@@ -21,8 +21,7 @@ LAST_ENTRY_SINCE = 22  # PIP-429
 class Capabilities:
     """Features that both client and broker know. Every send consults them.
 
-    version: the protocol version of the client. agreed: the lower version of the two sides, which CONNECTED names
-    (W-07);
+    version: the protocol version of the client. agreed: the lower version of the two sides, which CONNECTED names;
         features of a later version are off. flags: the feature flags that the client set.
     """
 
@@ -42,7 +41,7 @@ class Capabilities:
         return cls(version, agreed, flags, exposes)
 
     def takes(self, command: int) -> bool:
-        """Return whether the command may be sent without a request: clients disconnect on unknown commands (W-10)."""
+        """Return whether the command may be sent without a request: clients disconnect on unknown commands."""
         spec = COMMANDS[command]
         if spec.feature_flag is not None and spec.feature_flag not in self.flags:
             return False
@@ -54,7 +53,7 @@ class Capabilities:
 
     @property
     def bare(self) -> Callable[[bytes], bytes] | None:
-        """Return a function that cuts broker metadata and checksum from an entry, if the client needs that (W-04)."""
+        """Return a function that cuts broker metadata and checksum from an entry, if the client needs that."""
         if not self.takes_checksums:
             return _without_headers
         return None if self.exposes_broker_metadata else strip_broker_metadata
@@ -65,7 +64,7 @@ class Capabilities:
 
     @property
     def takes_closings(self) -> bool:
-        """Return whether the client takes CLOSE_PRODUCER and CLOSE_CONSUMER; others are disconnected (cmd 15)."""
+        """Return whether the client takes CLOSE_PRODUCER and CLOSE_CONSUMER; others are disconnected."""
         return self.agreed >= CLOSINGS_SINCE
 
     @property

@@ -1,6 +1,7 @@
-"""Check whether the client is alive, by keep-alive (W-12) and before an owner is evicted (B-01).
+"""Check whether the client is alive, by keep-alive and before an owner is evicted.
 
-Also remember recently closed producers: SENDs that cross CLOSE_PRODUCER on the wire are dropped (cmd 6).
+Also remember recently closed producers: SENDs that cross CLOSE_PRODUCER on the wire are dropped. And challenge the
+client for new credentials when the old ones expire, or close the connection.
 """
 
 from __future__ import annotations
@@ -9,12 +10,13 @@ import math
 from collections.abc import Callable
 from typing import Protocol
 
+from pulsarium.broker.auth.login import Login, Stale
 from pulsarium.broker.clock import Timeline, Timer
 
 RECENT = 1_000  # most closed producers that are remembered
 
 
-class Watched(Protocol):
+class KeptAlive(Protocol):
     """A connection under keep-alive."""
 
     def ping(self, *, unasked: bool) -> bool:
@@ -36,7 +38,7 @@ class Liveness:
     read meanwhile only gets another PING, as in Pulsar.
     """
 
-    def __init__(self, watched: Watched, clock: Timeline, interval: float, check_timeout_ms: int) -> None:
+    def __init__(self, watched: KeptAlive, clock: Timeline, interval: float, check_timeout_ms: int) -> None:
         self.connected = False
         self._watched = watched
         self._clock = clock
@@ -110,3 +112,35 @@ class LateSends:
     def are_dropped(self, producer_id: int) -> bool:
         """Return whether the client may still send for this producer, because it has not read CLOSE_PRODUCER."""
         return self._clock.monotonic() < self._until.get(producer_id, -math.inf)
+
+
+class Challenged(Protocol):
+    """A connection that can be challenged."""
+
+    def challenge(self) -> None:
+        """Send AUTH_CHALLENGE."""
+        ...
+
+    def close(self, reason: str) -> None: ...
+
+
+class Refresh:
+    """Check a connection's credentials every authenticationRefreshCheckSeconds."""
+
+    def __init__(self, connection: Challenged, login: Login, clock: Timeline, interval: float) -> None:
+        self._connection = connection
+        self._login = login
+        self._timer = clock.every(interval, self._tick)
+
+    def _tick(self) -> None:
+        try:
+            ended = self._login.check()
+        except Stale as stale:
+            self._connection.close(str(stale))
+            return
+        if ended:
+            self._connection.challenge()
+
+    def stop(self) -> None:
+        """Stop the timer, because the connection is closed."""
+        self._timer.cancel()

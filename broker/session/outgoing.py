@@ -1,23 +1,58 @@
-"""Build frames for a client in a buffer."""
+"""Build frames for a client in a buffer. A lab's tap sees and changes them; without a lab there is none."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
 
-from pulsarium.broker.model.client import Assigned, Delivery
-from pulsarium.broker.model.ledger.managed_ledger import Pending
-from pulsarium.broker.model.ledger.position import Position, unsigned
-from pulsarium.broker.session.hooks import Tap
-from pulsarium.proto.framing import frame, frame_head
+from pulsarium.broker.model.client import AssignedBroker, Delivery
+from pulsarium.broker.model.ledger.managed_ledger import PendingPublish
+from pulsarium.broker.model.ledger.position import Position
+from pulsarium.proto.commands import Direction
+from pulsarium.proto.framing import BYTES, frame, frame_head
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.numbers import NO_REQUEST, unsigned
 
-REFRESH = b"PulsarAuthRefresh"  # data of AUTH_CHALLENGE in mid-session (cmd 36)
-UNASKED = 2**64 - 1  # request id of commands that answer no request (W-11)
+REFRESH = b"PulsarAuthRefresh"  # data of AUTH_CHALLENGE in mid-session
 HIGH_WATER = 1 << 20  # from this many waiting bytes on, no messages are added
+MANY = 4  # messages from which a cut template takes less time than the whole
 MOST_WAITING = 8 << 20  # from this many waiting bytes on, no commands are read
 
 
-class Outgoing:
+Frame = tuple[bytes, bytes]  # a serialized command, and the bytes behind it
+
+
+class Tap(Protocol):
+    """A tap between a session and its transport, through which every frame of both directions passes."""
+
+    def incoming(self, frames: Iterable[Frame]) -> Iterable[Frame]:
+        """Return the client's frames to handle now, given those that arrived."""
+        ...
+
+    def outgoing(self, data: bytes) -> bytes:
+        """Return the bytes to write now, given whole frames of the broker."""
+        ...
+
+    @property
+    def may_read(self) -> bool:
+        """Return whether more frames of the client may be read."""
+        ...
+
+    @property
+    def held(self) -> int:
+        """Return the number of bytes for the client that the tap holds back."""
+        ...
+
+    def ended(self) -> None:
+        """Handle or drop held frames, because the client sends no more."""
+        ...
+
+    def closed(self, sender: Direction, reason: str) -> None:
+        """Note that `sender` ended the connection. "" as the reason is an orderly end."""
+        ...
+
+
+class OutgoingFrames:
     """Frames that wait for the socket, and templates for the frequent ones."""
 
     def __init__(self) -> None:
@@ -87,7 +122,7 @@ class Outgoing:
     def pong(self) -> None:
         self.add(self._pong)
 
-    def receipts(self, producer_id: int, entries: Iterable[Pending]) -> None:
+    def receipts(self, producer_id: int, entries: Iterable[PendingPublish]) -> None:
         """Add SEND_RECEIPT for each entry."""
         receipt, command = self._receipt.send_receipt, self._receipt.SerializeToString
         message_id = receipt.message_id
@@ -134,7 +169,7 @@ class Outgoing:
         consumer_id: int,
         partition: int,
         consumer_epoch: int | None,
-        deliveries: Iterable[Delivery],
+        deliveries: Sequence[Delivery],
         bare: Callable[[bytes], bytes] | None,
     ) -> None:
         """Add MESSAGE for each delivery. `bare` strips what the client does not know from an entry."""
@@ -145,9 +180,10 @@ class Outgoing:
         if consumer_epoch is not None:
             message.consumer_epoch = consumer_epoch
         message_id = message.message_id
-        was_redelivered = False
+        was_redelivered, cuts = False, len(deliveries) >= MANY
+        cut_at, entry_size, continued, start, before, after = (-1, -1), -1, 0, b"", b"", b""
         for position, entry, _, redelivery_count, ack_set in deliveries:
-            message_id.ledgerId, message_id.entryId = position
+            ledger_id, entry_id = position
             if redelivery_count:
                 message.redelivery_count = redelivery_count
             elif was_redelivered:
@@ -155,8 +191,19 @@ class Outgoing:
             was_redelivered = redelivery_count > 0
             if bare is not None:
                 entry = bare(entry)
-            command = base.SerializeToString() if not ack_set else self._with_ack_set(base, ack_set)
-            head = frame_head(command, len(entry))
+            if cuts and not (was_redelivered or ack_set):  # nearly all: only the last byte of the entry id changes
+                if (ledger_id, entry_id >> 7) != cut_at:
+                    cut_at = ledger_id, entry_id >> 7
+                    before, after = self._cut(ledger_id, entry_id)
+                    entry_size, continued = -1, 0x80 if entry_id > 0x7F else 0
+                if len(entry) != entry_size:
+                    entry_size = len(entry)
+                    start = frame_head(before + b" " + after, entry_size)[: 8 + len(before)]
+                head = start + BYTES[entry_id & 0x7F | continued] + after
+            else:
+                message_id.ledgerId, message_id.entryId = position
+                command = base.SerializeToString() if not ack_set else self._with_ack_set(base, ack_set)
+                head = frame_head(command, len(entry))
             add(head)
             add(entry)
             size += len(head) + len(entry)
@@ -165,6 +212,16 @@ class Outgoing:
             message.ClearField("redelivery_count")
         if consumer_epoch is not None:
             message.ClearField("consumer_epoch")
+
+    def _cut(self, ledger_id: int, entry_id: int) -> tuple[bytes, bytes]:
+        """Return the template of MESSAGE with this id in two parts. Between them was the entry id's first byte."""
+        message_id = self._message.message.message_id
+        message_id.ledgerId, message_id.entryId = ledger_id, entry_id
+        whole = self._message.SerializeToString()
+        message_id.entryId = entry_id ^ 1
+        other = self._message.SerializeToString()
+        at = next(index for index, byte in enumerate(whole) if byte != other[index])
+        return whole[:at], whole[at + 1 :]
 
     @staticmethod
     def _with_ack_set(base: pb.BaseCommand, ack_set: Sequence[int]) -> bytes:
@@ -205,17 +262,19 @@ class Outgoing:
             success.topic_epoch = unsigned(topic_epoch)
         self.command(pb.BaseCommand(type=pb.BaseCommand.PRODUCER_SUCCESS, producer_success=success))
 
-    def close_producer(self, producer_id: int, assigned: Assigned | None) -> None:
-        close = pb.CommandCloseProducer(producer_id=producer_id, request_id=UNASKED)
+    def close_producer(self, producer_id: int, assigned: AssignedBroker | None) -> None:
+        close = pb.CommandCloseProducer(producer_id=producer_id, request_id=NO_REQUEST)
         _assign(close, assigned)
         self.command(pb.BaseCommand(type=pb.BaseCommand.CLOSE_PRODUCER, close_producer=close))
 
-    def close_consumer(self, consumer_id: int, assigned: Assigned | None) -> None:
-        close = pb.CommandCloseConsumer(consumer_id=consumer_id, request_id=UNASKED)
+    def close_consumer(self, consumer_id: int, assigned: AssignedBroker | None) -> None:
+        close = pb.CommandCloseConsumer(consumer_id=consumer_id, request_id=NO_REQUEST)
         _assign(close, assigned)
         self.command(pb.BaseCommand(type=pb.BaseCommand.CLOSE_CONSUMER, close_consumer=close))
 
-    def topic_migrated(self, kind: pb.CommandTopicMigrated.ResourceType, resource_id: int, assigned: Assigned) -> None:
+    def topic_migrated(
+        self, kind: pb.CommandTopicMigrated.ResourceType, resource_id: int, assigned: AssignedBroker
+    ) -> None:
         migrated = pb.CommandTopicMigrated(resource_id=resource_id, resource_type=kind)
         if assigned.service_url:
             migrated.brokerServiceUrl = assigned.service_url
@@ -232,7 +291,7 @@ class Outgoing:
         self.command(pb.BaseCommand(type=pb.BaseCommand.ACTIVE_CONSUMER_CHANGE, active_consumer_change=change))
 
 
-def _assign(close: pb.CommandCloseProducer | pb.CommandCloseConsumer, assigned: Assigned | None) -> None:
+def _assign(close: pb.CommandCloseProducer | pb.CommandCloseConsumer, assigned: AssignedBroker | None) -> None:
     if assigned is not None:
         close.assignedBrokerServiceUrl = assigned.service_url
         if assigned.service_url_tls:

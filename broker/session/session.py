@@ -2,40 +2,91 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from pulsarium.broker.auth.identity import NOBODY, Certificate, Principal
 from pulsarium.broker.auth.login import Login
-from pulsarium.broker.commands.registry import CloseConnection
-from pulsarium.broker.logs import Log
-from pulsarium.broker.model.client import Assigned, Delivery
+from pulsarium.broker.cluster import Broker
+from pulsarium.broker.config.profile import Profile
+from pulsarium.broker.logs import PartLog
+from pulsarium.broker.model.client import AssignedBroker, Delivery
+from pulsarium.broker.model.errors import BrokerServiceError
+from pulsarium.broker.model.ledger.managed_ledger import PendingPublish
+from pulsarium.broker.model.refusals import Refusal
+from pulsarium.broker.model.subscription.base import Consumer
 from pulsarium.broker.model.topic.producers import Producer, ProducerClient
+from pulsarium.broker.model.topic.watchers import TopicListWatcher
+from pulsarium.broker.net.wrong_port import at_binary_port
 from pulsarium.broker.session.capabilities import Capabilities
-from pulsarium.broker.session.gate import Gate
-from pulsarium.broker.session.liveness import LateSends, Liveness
-from pulsarium.broker.session.outgoing import HIGH_WATER, Outgoing
-from pulsarium.broker.session.refresh import Refresh
-from pulsarium.broker.strangers import at_binary_port
-from pulsarium.proto.commands import Direction
+from pulsarium.broker.session.concerned import concerned
+from pulsarium.broker.session.gate import CloseConnection, Gate, Handler
+from pulsarium.broker.session.liveness import LateSends, Liveness, Refresh
+from pulsarium.broker.session.outgoing import HIGH_WATER, Frame, OutgoingFrames
+from pulsarium.proto.commands import COMMANDS, Direction
 from pulsarium.proto.framing import FrameDecoder, frame_head
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.numbers import NO_REQUEST
 from pulsarium.proto.text import text_of
 
-if TYPE_CHECKING:
-    from pulsarium.broker.broker import Broker
-    from pulsarium.broker.commands.coordinator_watch import CoordinatorWatch
-    from pulsarium.broker.commands.scalable import LookupSession
-    from pulsarium.broker.commands.scalable_consumers import RegisteredConsumer
-    from pulsarium.broker.commands.scalable_watch import TopicWatch
-    from pulsarium.broker.commands.subscribe import PendingConsumer
-    from pulsarium.broker.model.ledger.managed_ledger import Pending
-    from pulsarium.broker.model.subscription.consumer import Consumer
-    from pulsarium.broker.model.topic.watchers import TopicListWatcher
-    from pulsarium.broker.session.transport import Transport
+log = PartLog("session")
 
-log = Log("session")
+
+class Transport(Protocol):
+    """The carrier of a session's bytes."""
+
+    def wake(self) -> None:
+        """Write what waits, or close. The session calls this at the end of a turn. It must not block."""
+        ...
+
+
+class Opened(Protocol):
+    """A watch or the like, which a command has opened on a connection."""
+
+    def close(self) -> None:
+        """Tell the client nothing more."""
+        ...
+
+
+class Subscribing(Opened, Protocol):
+    """A SUBSCRIBE without an answer yet."""
+
+    abandoned: bool
+
+    def abandon(self) -> None:
+        """Leave the subscription, because CLOSE_CONSUMER came before the answer."""
+        ...
+
+
+class Registered(Opened, Protocol):
+    """A consumer that is registered with the controller of a scalable topic. Its place is kept for a while."""
+
+    def leave(self) -> None:
+        """Give the place up at once, because the client wants so."""
+        ...
+
+
+class Sessions:
+    """Handlers of commands, and listeners such as a lab, for all sessions of a cluster. No listener costs nothing."""
+
+    def __init__(self, before_connect: Mapping[int, Handler], of: Callable[[Profile], Mapping[int, Handler]]) -> None:
+        self.before_connect = before_connect
+        self.opened: list[Callable[[Session], None]] = []
+        """Called with each new connection, to which they may give a tap."""
+        self.connecting: list[Callable[[Session, pb.CommandConnect], None]] = []
+        """Called with each accepted CONNECT before its answer.
+
+        They may give the session another profile, and change the client's fields.
+        """
+        self._of = of
+        self._handlers: dict[Profile, Mapping[int, Handler]] = {}
+
+    def handlers(self, profile: Profile) -> Mapping[int, Handler]:
+        """Return the handlers of connections of a profile, after their CONNECT."""
+        if profile not in self._handlers:
+            self._handlers[profile] = self._of(profile)
+        return self._handlers[profile]
 
 
 class Session(ProducerClient):
@@ -52,7 +103,9 @@ class Session(ProducerClient):
     ) -> None:
         config = broker.config
         self.broker = broker
-        self.gate = Gate(self, broker.handlers_before_connect, config.maxPendingPublishRequestsPerConnection)
+        self._sessions = broker.cluster.attached(Sessions)
+        most_unanswered = config.maxPendingPublishRequestsPerConnection
+        self.gate = Gate(self, broker.turn, self._sessions.before_connect, most_unanswered)
         self.address = address
         self.secure = secure  # over TLS
         self.client_version = ""
@@ -69,17 +122,19 @@ class Session(ProducerClient):
         self.consumers: dict[int, Consumer] = {}
         self.waiting_producers: dict[int, Producer] = {}  # queued (WaitForExclusive)
         self.watchers: dict[int, TopicListWatcher] = {}
-        self.lookups: dict[int, LookupSession] = {}  # of scalable topics
-        self.registered: dict[int, RegisteredConsumer] = {}  # with controllers of scalable topics
-        self.topic_watches: dict[int, TopicWatch] = {}  # of scalable topics in namespaces
-        self.coordinator_watches: dict[int, CoordinatorWatch] = {}
+        self.lookups: dict[int, Opened] = {}  # of scalable topics
+        self.registered: dict[int, Registered] = {}  # with controllers of scalable topics
+        self.topic_watches: dict[int, Opened] = {}  # of scalable topics in namespaces
+        self.coordinator_watches: dict[int, Opened] = {}
         self.pending_producers: set[int] = set()
-        self.pending_consumers: dict[int, PendingConsumer] = {}
+        self.pending_consumers: dict[int, Subscribing] = {}
         self.late_sends = LateSends(broker.clock.keep_alive, config.keepAliveIntervalSeconds)
-        self.outgoing = Outgoing()
+        self.handling: pb.BaseCommand | None = None  # the command whose handler runs, or ran last
+        self.outgoing = OutgoingFrames()
         self.unstored = 0
         self._was_full = False
         self._promised = 0  # bytes of replies that wait for a commit
+        self._uncounted = 0  # bytes that were read since `handled`
         self.flush = transport.wake  # at the end of a turn
         self._decoder = FrameDecoder(config.max_frame_size)
         self.liveness = Liveness(
@@ -104,19 +159,30 @@ class Session(ProducerClient):
             if self._decoder.pending:  # part of a frame counts as a sign of life
                 self.liveness.heard()
             self.gate.handle(passed)
-        if self.gate.unanswered:
-            self.broker.cluster.publish_buffer.published(self, len(data))
+        self._uncounted += len(data)
         if self._decoder.error is not None:
-            self._refuse(str(self._decoder.error), data)
+            self.gate.handle(self._refuse(str(self._decoder.error), data))
+        if not self.gate.waits:
+            self.handled()
 
-    def _refuse(self, reason: str, data: bytes) -> None:
-        """Close the connection for bytes that are no frame. A client of another protocol gets an answer in it."""
+    def handled(self) -> None:
+        """Count the bytes of handled frames among those that are not stored yet, if messages are among them."""
+        if self.gate.unanswered:
+            self.broker.cluster.publish_buffer.published(self, self._uncounted)
+        self._uncounted = 0
+
+    def _refuse(self, reason: str, data: bytes) -> Iterator[Frame]:
+        """Close the connection for bytes that are no frame, once the frames before them are handled.
+
+        A client of another protocol gets an answer in it.
+        """
         urls = self.broker.listener_at(self.broker.advertised_address)
-        stranger = None if self.connected else at_binary_port(data, urls, secure=self.secure)
-        if stranger is not None:
-            reason = stranger.reason
-            self.outgoing.past_the_tap(stranger.answer)
+        wrong_port = None if self.connected else at_binary_port(data, urls, secure=self.secure)
+        if wrong_port is not None:
+            reason = wrong_port.reason
+            self.outgoing.past_the_tap(wrong_port.answer)
         self.close(reason)
+        yield from ()
 
     @property
     def may_read(self) -> bool:
@@ -172,10 +238,39 @@ class Session(ProducerClient):
         self.outgoing.success(request_id)
         self._sent()
 
-    def error(self, request_id: int, code: int, text: str) -> None:
-        log.info("request refused", peer=self.address, error=pb.ServerError.Name(code), reason=text)
+    def error(self, request_id: int, code: int, text: str, **about: object) -> None:
         self.outgoing.error(request_id, code, text)
         self._sent()
+        self.refused("request refused", code, text, **self._asked(request_id, about))
+
+    def refuse(self, request_id: int, error: BrokerServiceError, **about: object) -> None:
+        """Answer a request with an error."""
+        self.error(request_id, error.code, error.text, **about, **error.about)
+
+    def _asked(self, request_id: int, about: dict[str, object]) -> dict[str, object]:
+        """Return whom a refusal concerns: as given by an answer that had to wait, else by the command under way."""
+        command = self.handling
+        spec = None if command is None or "command" in about else COMMANDS.get(command.type)
+        if command is None or spec is None:
+            return about
+        body = getattr(command, spec.field)
+        is_its = getattr(body, "request_id", None) == request_id
+        return self.concerned(command.type, body) | about if is_its else about
+
+    def concerned(self, command: int, body: Any) -> dict[str, object]:
+        """Return the names in a client's command, and those of the consumer to which it refers."""
+        return concerned(self.consumers, command, body)
+
+    def note_refusal(self, command: int, body: Any, code: int, text: str, **more: object) -> None:
+        """Log the refusal of a command with the names in it, and keep the refusal for `pulsarium why`."""
+        self.refused("request refused", code, text, **(self.concerned(command, body) | more))
+
+    def refused(self, event: str, code: int, text: str, **about: object) -> None:
+        """Log a refusal, and keep it for `pulsarium why`."""
+        error = pb.ServerError.Name(code)
+        log.info(event, peer=self.address, **about, error=error, reason=text)
+        now_ms = self.broker.clock.now_ms()
+        self.broker.cluster.refusals.note(Refusal(now_ms, error, text, {"peer": self.address, **about}))
 
     def command(self, command: pb.BaseCommand, trailing: bytes = b"") -> None:
         """Send a reply."""
@@ -213,9 +308,9 @@ class Session(ProducerClient):
             lambda error: self.command(command) if error is None else self.not_kept(request_id, error)
         )
 
-    def not_kept(self, request_id: int, error: Exception) -> None:
+    def not_kept(self, request_id: int, error: Exception, **about: object) -> None:
         """Answer a request whose commit failed."""
-        self.error(request_id, pb.PersistenceError, str(error))
+        self.error(request_id, pb.PersistenceError, str(error), **about)
 
     def pong(self) -> None:
         self.outgoing.pong()
@@ -228,12 +323,12 @@ class Session(ProducerClient):
         self._sent()
         return True
 
-    def send_receipts(self, producer_id: int, entries: Sequence[Pending]) -> None:
+    def send_receipts(self, producer_id: int, entries: Sequence[PendingPublish]) -> None:
         self.outgoing.receipts(producer_id, entries)
         self._sent()
 
-    def send_error(self, producer_id: int, sequence_id: int, code: int, text: str) -> None:
-        log.info("message refused", peer=self.address, error=pb.ServerError.Name(code), reason=text)
+    def send_error(self, producer_id: int, sequence_id: int, code: int, text: str, **about: object) -> None:
+        self.refused("message refused", code, text, command="SEND", **about)
         self.outgoing.send_error(producer_id, sequence_id, code, text)
         self._sent()
 
@@ -242,7 +337,7 @@ class Session(ProducerClient):
     ) -> None:
         capabilities = self.capabilities
         if not capabilities.takes_batches and any(delivery.messages > 1 for delivery in deliveries):
-            self.close("a batch for a client that cannot take one (W-04)")
+            self.close("a batch for a client that cannot take one")
             return
         self.outgoing.messages(consumer_id, partition, consumer_epoch, deliveries, capabilities.bare)
         self._sent()
@@ -284,7 +379,7 @@ class Session(ProducerClient):
             self.outgoing.reached_end_of_topic(consumer_id)
             self._sent()
 
-    def close_producer(self, producer_id: int, assigned: Assigned | None = None) -> None:
+    def close_producer(self, producer_id: int, assigned: AssignedBroker | None = None) -> None:
         self.forget_producer(producer_id)
         self.late_sends.closed(producer_id)
         if not self.capabilities.takes_closings:
@@ -294,7 +389,7 @@ class Session(ProducerClient):
         self.outgoing.close_producer(producer_id, assigned)
         self._sent()
 
-    def close_consumer(self, consumer_id: int, assigned: Assigned | None = None) -> None:
+    def close_consumer(self, consumer_id: int, assigned: AssignedBroker | None = None) -> None:
         self.consumers.pop(consumer_id, None)
         if not self.capabilities.takes_closings:
             self.close("a consumer was closed, and this client can only be told by disconnecting it")
@@ -304,8 +399,8 @@ class Session(ProducerClient):
         self._sent()
 
     def _sent_away(
-        self, kind: pb.CommandTopicMigrated.ResourceType, resource_id: int, assigned: Assigned | None
-    ) -> Assigned | None:
+        self, kind: pb.CommandTopicMigrated.ResourceType, resource_id: int, assigned: AssignedBroker | None
+    ) -> AssignedBroker | None:
         """Send TOPIC_MIGRATED, and return the broker to name in the CLOSE_ command, None after a migration."""
         if assigned is None or not assigned.migrated:
             return assigned
@@ -329,11 +424,12 @@ class Session(ProducerClient):
             self._move_to(meant)
         self.connected = self.liveness.connected = True
         self.client_version = text_of(connect.client_version)
-        if self.broker.cluster.hooks is not None:
-            self.broker.cluster.hooks.connecting(self, connect)
+        for told in self._sessions.connecting:
+            told(self, connect)
         exposing = self.broker.config.exposingBrokerEntryMetadataToClientEnabled
         self.capabilities = Capabilities.of(connect, self.profile, exposing_broker_metadata=exposing)
-        self.gate.handlers = self.broker.handlers_of(self.profile)
+        self.gate.handlers = self._sessions.handlers(self.profile)
+        self.gate.takes_runs = "SEND" not in self.profile.unknown
         if self.login is not None and self.login.renewable:
             clock, interval = self.broker.clock.token_expiry, self.broker.config.authenticationRefreshCheckSeconds
             self._refresh = Refresh(self, self.login, clock, interval)
@@ -374,6 +470,7 @@ class Session(ProducerClient):
         self.left = True
         if self.outgoing.tap is not None:
             self.outgoing.tap.ended()
+            self.gate.hurry()
         if self._decoder.pending:
             self.close(f"the client left inside a frame, of which it sent {self._decoder.pending} bytes")
 
@@ -389,40 +486,74 @@ class Session(ProducerClient):
             log.warning("closing connection", peer=self.address, reason=reason)
         elif self.connected:
             log.info("connection closed", peer=self.address)
-        let_go(self)
+        self.broker.turn.in_slices(self._let_go())
         self.liveness.stop()
         if self._refresh is not None:
             self._refresh.stop()
         self.broker.turn.flush(self)
 
+    def _let_go(self) -> Iterator[None]:
+        """Remove everything of the connection from the model, step by step."""
+        for forget in self._left_behind():
+            try:
+                forget()
+            except Exception as error:  # the others must be removed too
+                log.error("cleanup of a closed connection failed", exception=error, peer=self.address)
+            yield
 
-def let_go(session: Session) -> None:
-    """Remove everything of a connection from the model."""
-    for forget in _all_of(session):
-        try:
-            forget()
-        except Exception as error:  # the others must be removed too
-            log.error("cleanup of a closed connection failed", exception=error, peer=session.address)
+    def _left_behind(self) -> Iterator[Callable[[], object]]:
+        consumers, self.consumers = self.consumers, {}
+        producers = [*self.producers.values(), *self.waiting_producers.values()]
+        self.producers, self.waiting_producers = {}, {}
+        for pending in list(self.pending_consumers.values()):
+            yield pending.close
+        for consumer in consumers.values():
+            yield partial(_leave, consumer)
+        for producer in producers:
+            yield partial(producer.topic.producers.remove, producer)
+        for watcher in list(self.watchers.values()):
+            yield partial(self.broker.topics.watchers.remove, watcher)
+        watches = (self.registered, self.lookups, self.topic_watches, self.coordinator_watches)
+        for opened in [each for by_id in watches for each in by_id.values()]:
+            yield opened.close
 
 
-def _all_of(session: Session) -> Iterator[Callable[[], object]]:
-    consumers, session.consumers = session.consumers, {}
-    producers = [*session.producers.values(), *session.waiting_producers.values()]
-    session.producers, session.waiting_producers = {}, {}
-    for pending in list(session.pending_consumers.values()):
-        yield pending.cancel
-    for consumer in consumers.values():
-        yield partial(consumer.subscription.remove_consumer, consumer)
-    for producer in producers:
-        yield partial(producer.topic.producers.remove, producer)
-    for watcher in session.watchers.values():
-        yield partial(session.broker.topics.watchers.remove, watcher)
-    for registered in session.registered.values():
-        yield registered.disconnected
-    opened: list[LookupSession | TopicWatch | CoordinatorWatch] = [
-        *session.lookups.values(),
-        *session.topic_watches.values(),
-        *session.coordinator_watches.values(),
-    ]
-    for watch in opened:
-        yield watch.close
+def _leave(consumer: Consumer) -> None:
+    if not consumer.left:  # while others left, its topic may have been unloaded
+        consumer.subscription.remove_consumer(consumer)
+
+
+def sessions_of(broker: Broker) -> set[Session]:
+    """Return the open connections of a broker."""
+    return {session for session in broker.sessions if isinstance(session, Session)}
+
+
+def open_session(
+    broker: Broker, address: str, transport: Transport, certificate: Certificate | None = None, *, secure: bool = False
+) -> Session:
+    """Open a connection to a broker. One too many is told so, and closed."""
+    session = Session(broker, address, transport, certificate, secure=secure)
+    refusal = _refusal(broker, address)
+    if refusal:
+        session.error(NO_REQUEST, pb.NotAllowedError, refusal)
+        session.close(refusal)
+        return session
+    broker.sessions.add(session)
+    try:
+        for told in broker.cluster.attached(Sessions).opened:
+            told(session)
+    except Exception:
+        broker.close_session(session)
+        raise
+    return session
+
+
+def _refusal(broker: Broker, address: str) -> str:
+    """Return the reason to refuse a connection from `address`, "" to accept it."""
+    most, most_of_one = broker.config.brokerMaxConnections, broker.config.brokerMaxConnectionsPerIp
+    if 0 < most <= len(broker.sessions):
+        return "Reached the maximum number of connections"
+    host = address.rpartition(":")[0]
+    if most_of_one > 0 and most_of_one <= sum(s.address.rpartition(":")[0] == host for s in broker.sessions):
+        return f"Reached the maximum number of connections on address{address}"
+    return ""

@@ -3,36 +3,24 @@
 from __future__ import annotations
 
 import socket
+import ssl
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Protocol
 
 import trio
 
-from pulsarium.broker.accepting import accept_one, shake_hands
 from pulsarium.broker.auth.identity import Certificate
 from pulsarium.broker.auth.tls import certificate_of
-from pulsarium.broker.logs import Log
-from pulsarium.broker.publish_buffer import LARGEST_READ
+from pulsarium.broker.cluster import Broker
+from pulsarium.broker.logs import PartLog
+from pulsarium.broker.model.rate.publish_buffer import LARGEST_READ
+from pulsarium.broker.net.accepting import accept_one, shake_hands
+from pulsarium.broker.session.session import open_session
 
-if TYPE_CHECKING:
-    import ssl
-
-    from pulsarium.broker.broker import Broker
-
-
-log = Log("session")
+log = PartLog("session")
 
 SMALLEST_READ = 16 << 10
 LAST_WORDS_SECONDS = 1.0
 GOODBYE_SECONDS = 0.2
-
-
-class Transport(Protocol):
-    """The carrier of a session's bytes."""
-
-    def wake(self) -> None:
-        """Write what waits, or close. The session calls this at the end of a turn. It must not block."""
-        ...
 
 
 class SocketTransport:
@@ -45,7 +33,7 @@ class SocketTransport:
         self._writer_wakes = trio.Event()  # the socket is full
         self._reader_wakes: trio.Event | None = None  # more may be read; None while nothing pauses the reader
         self._scope = trio.CancelScope()
-        self._session = broker.open_session(address, self)
+        self._session = open_session(broker, address, self)
 
     def wake(self) -> None:
         try:
@@ -99,14 +87,14 @@ class SocketTransport:
         size = SMALLEST_READ
         while not session.closed:
             await trio.lowlevel.wait_readable(sock)
-            if not session.connected:
-                await cluster.door.enter()
             try:
                 data = sock.recv(min(size, cluster.publish_buffer.largest_read))
             except (BlockingIOError, InterruptedError):
                 continue
             except OSError:  # a client that leaves unread bytes resets the connection
                 data = b""
+            if not (data and session.connected):  # thousands of clients may come or leave at the same moment
+                await cluster.admission.enter()
             if not data:
                 session.ended()
                 break
@@ -147,13 +135,13 @@ class StreamTransport:
         read_size: int = LARGEST_READ,
     ) -> None:
         self._turn = broker.turn
-        self._door = broker.cluster.door
+        self._admission = broker.cluster.admission
         self._stream = stream
         self._read_size = read_size
         self._writer_wakes = trio.Event()
         self._reader_wakes = trio.Event()  # more may be read
         self._scope = trio.CancelScope()
-        self._session = broker.open_session(address, self, certificate, secure=isinstance(stream, trio.SSLStream))
+        self._session = open_session(broker, address, self, certificate, secure=isinstance(stream, trio.SSLStream))
 
     def wake(self) -> None:
         self._writer_wakes.set()
@@ -180,8 +168,8 @@ class StreamTransport:
         try:
             while not session.closed:
                 data = await self._stream.receive_some(self._read_size)
-                if not session.connected:
-                    await self._door.enter()
+                if not (data and session.connected):
+                    await self._admission.enter()
                 if not data:
                     session.ended()
                     break
@@ -216,7 +204,7 @@ class StreamTransport:
         self._scope.cancel()
 
 
-Serve = Callable[["Broker", socket.socket, str], Awaitable[None]]  # serves one connection and owns its socket
+Serve = Callable[[Broker, socket.socket, str], Awaitable[None]]  # serves one connection and owns its socket
 
 
 async def serve_plain(broker: Broker, sock: socket.socket, address: str) -> None:
@@ -251,7 +239,7 @@ def over_tls(context: Callable[[], ssl.SSLContext]) -> Serve:
     async def serve(broker: Broker, sock: socket.socket, address: str) -> None:
         raw = trio.SocketStream(trio.socket.from_stdlib_socket(sock))
         try:
-            stream = await shake_hands(raw, context(), address, broker.cluster.door)
+            stream = await shake_hands(raw, context(), address, broker.cluster.admission)
             if stream is not None:
                 await StreamTransport(broker, stream, address, certificate_of(stream), RECORD).serve()
         finally:

@@ -13,13 +13,13 @@ from collections.abc import Callable
 from functools import partial
 
 from pulsarium.broker.storage import index, segments
-from pulsarium.broker.storage.database import change_metadata, set_applied, transaction
+from pulsarium.broker.storage.database import change_metadata, set_applied, set_newest, transaction
 from pulsarium.broker.storage.deletions import Deletions
 from pulsarium.broker.storage.interface import Durability, StorageError
 from pulsarium.broker.storage.log_files import LogFiles
 from pulsarium.broker.storage.persist import Hook, PersistPoint
 from pulsarium.broker.storage.reclaiming import Reclaiming
-from pulsarium.broker.storage.unapplied import Part, Unapplied
+from pulsarium.broker.storage.unapplied import Unapplied, UnappliedPart
 from pulsarium.broker.storage.worker import Barrier, Worker, attempt
 
 APPLY_BYTES = 32 << 20  # of log that are applied at once
@@ -29,7 +29,7 @@ STEPS = 16  # of deletions and moves between two requests
 SOON_SECONDS = 0.5  # until a deletion is applied, so that many share one transaction
 
 
-class Work(Barrier):
+class ApplyRequest(Barrier):
     """A request to apply the commits that there are, now or soon."""
 
     def __init__(self, *, soon: bool = False) -> None:
@@ -37,7 +37,15 @@ class Work(Barrier):
         self.soon = soon
 
 
-class AllWork(Work):
+class NewFile(ApplyRequest):
+    """A request to note the number of a file that the log has begun. Otherwise nobody would miss the file."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+
+class AllWork(ApplyRequest):
     """A request to apply all commits, and to do `work` in the database afterwards."""
 
     def __init__(self, work: Callable[[sqlite3.Connection], None] | None = None) -> None:
@@ -45,7 +53,7 @@ class AllWork(Work):
         self.work = work
 
 
-class Applier(Worker[Work]):
+class Applier(Worker[ApplyRequest]):
     """The only writer of the database. It closes its connection at the end."""
 
     def __init__(
@@ -73,7 +81,7 @@ class Applier(Worker[Work]):
             return
         if not self._asked:
             self._asked = True
-            self.submit(Work(soon=share < 1))
+            self.submit(ApplyRequest(soon=share < 1))
         if share >= 1:
             self._now.set()
 
@@ -92,7 +100,7 @@ class Applier(Worker[Work]):
 
     # on the thread
 
-    def serve(self, request: Work) -> None:
+    def serve(self, request: ApplyRequest) -> None:
         if request.soon:
             self._now.wait(SOON_SECONDS)
         self._now.clear()
@@ -102,8 +110,11 @@ class Applier(Worker[Work]):
                 break
         self._reclaiming.step()
 
-    def _serve(self, request: Work) -> StorageError | None:
+    def _serve(self, request: ApplyRequest) -> StorageError | None:
         try:
+            if isinstance(request, NewFile):
+                attempt(partial(set_newest, number=request.number), self._connection)
+                return None
             self._asked = False  # before the commits are taken, because later ones have to ask again
             while not (part := self._unapplied.take()).is_empty:
                 attempt(partial(self._apply, part), self._connection)
@@ -122,7 +133,7 @@ class Applier(Worker[Work]):
         self._deletions.resume()
         return None
 
-    def _apply(self, part: Part, connection: sqlite3.Connection) -> None:
+    def _apply(self, part: UnappliedPart, connection: sqlite3.Connection) -> None:
         if self._syncs:
             self._files.sync(part.start.file, part.end.file)
         left = [ledger_id for ledger_id in sorted(part.deleted_ledgers) if segments.has(connection, ledger_id)]

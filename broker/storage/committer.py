@@ -21,20 +21,20 @@ from collections.abc import Mapping
 from functools import partial
 from typing import NamedTuple
 
-from pulsarium.broker.logs import Log
+from pulsarium.broker.logs import PartLog
 from pulsarium.broker.storage import segments
-from pulsarium.broker.storage.applier import Applier
-from pulsarium.broker.storage.database import DATABASE_NAME, put_metadata, set_applied, transaction
+from pulsarium.broker.storage.applier import Applier, NewFile
+from pulsarium.broker.storage.database import DATABASE_NAME, put_metadata, set_applied, set_newest, transaction
 from pulsarium.broker.storage.entry_log import EntryLog, Written
-from pulsarium.broker.storage.interface import Batch, Done, Durability, Entries, Run, StorageError
+from pulsarium.broker.storage.interface import Batch, Done, Durability, Entries, EntryRun, StorageError
 from pulsarium.broker.storage.pace import Pace
 from pulsarium.broker.storage.persist import Hook, PersistPoint
-from pulsarium.broker.storage.place import NO_ROOM, Place, is_short_of_room
+from pulsarium.broker.storage.place import NO_ROOM, OpenedFiles, is_short_of_room
 from pulsarium.broker.storage.segments import Row, key_of
 from pulsarium.broker.storage.unapplied import Unapplied
 from pulsarium.broker.storage.worker import Barrier, Worker
 
-log = Log("storage")
+log = PartLog("storage")
 
 GROUP_BYTES = 8 << 20  # of entries in one record
 LOOK_BYTES = 1 << 20  # of log, between two looks at the room on the disk
@@ -43,25 +43,25 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 PLACE_SECONDS = 1.0  # between two checks of existing files
 
 
-class Commit(NamedTuple):
+class CommittedBatch(NamedTuple):
     """A batch with its callback."""
 
     batch: Batch
     done: Done
 
 
-class Group:
+class MergedBatches:
     """The merged batches of one transaction, in order."""
 
     def __init__(self) -> None:
         self.waiting: list[Done] = []
-        self.runs: dict[int, list[Run]] = {}
+        self.runs: dict[int, list[EntryRun]] = {}
         self.metadata: dict[str, bytes | None] = {}
         self.deleted_ledgers: list[int] = []
         self.era = 0
         self.bytes = 0
 
-    def add(self, commit: Commit) -> None:
+    def add(self, commit: CommittedBatch) -> None:
         self.waiting.append(commit.done)
         for ledger_id, runs in commit.batch.entries.items():
             self.runs.setdefault(ledger_id, []).extend(runs)
@@ -98,7 +98,7 @@ class Replacement(Barrier):
         connection.execute("PRAGMA cache_spill=OFF")
 
 
-class Committer(Worker[Commit | Barrier]):
+class Committer(Worker[CommittedBatch | Barrier]):
     """Append batches to the entry log."""
 
     def __init__(
@@ -113,7 +113,8 @@ class Committer(Worker[Commit | Barrier]):
         self._is_full = False
         self._unseen_bytes = LOOK_BYTES  # of log, since the last look
         directory = entry_log.files.directory
-        self._place = Place([directory / f"{DATABASE_NAME}{suffix}" for suffix in ("", "-wal")])
+        files = [directory / f"{DATABASE_NAME}{suffix}" for suffix in ("", "-wal")]
+        self._place = OpenedFiles(entry_log.files.descriptor, files)
         self._gone = ""  # what happened to the files
         self._place_seen = time.monotonic()
         self._barrier: Barrier | None = None  # the request behind a group
@@ -125,7 +126,7 @@ class Committer(Worker[Commit | Barrier]):
 
     # on the event loop
 
-    def commit(self, commit: Commit) -> None:
+    def commit(self, commit: CommittedBatch) -> None:
         """Write a batch at once, or let the thread write it."""
         if not self._commits_now(commit):
             self._unanswered += 1
@@ -141,7 +142,7 @@ class Committer(Worker[Commit | Barrier]):
     def _answered(self, count: int) -> None:
         self._unanswered -= count
 
-    def _commits_now(self, commit: Commit) -> bool:
+    def _commits_now(self, commit: CommittedBatch) -> bool:
         """Write a small batch on the event loop, unless another one is under way."""
         if self._unanswered or not (self.is_serving and self._pace.allows(commit.batch)):
             return False
@@ -161,7 +162,7 @@ class Committer(Worker[Commit | Barrier]):
 
     # on the thread that has the lock
 
-    def serve(self, request: Commit | Barrier) -> None:
+    def serve(self, request: CommittedBatch | Barrier) -> None:
         if isinstance(request, Barrier):
             with self._writing:
                 error = self._pass(request)
@@ -178,17 +179,17 @@ class Committer(Worker[Commit | Barrier]):
             self.serve(self._barrier)
         self.background()
 
-    def _group(self, request: Commit, *, alone: bool = False) -> Group:
-        group = Group()
-        next_request: Commit | Barrier | None = request
+    def _group(self, request: CommittedBatch, *, alone: bool = False) -> MergedBatches:
+        group = MergedBatches()
+        next_request: CommittedBatch | Barrier | None = request
         is_refused = request.batch.era <= self._failed_era
-        while isinstance(next_request, Commit):
+        while isinstance(next_request, CommittedBatch):
             group.add(next_request)
             next_request = None if alone or is_refused or group.bytes >= GROUP_BYTES else self.poll()
         self._barrier = next_request
         return group
 
-    def _result(self, group: Group) -> StorageError | None:
+    def _result(self, group: MergedBatches) -> StorageError | None:
         """Store a group. Return the error of the group, or of the era that it belongs to."""
         if group.era <= self._failed_era:
             return StorageError(self._failure)
@@ -197,7 +198,7 @@ class Committer(Worker[Commit | Barrier]):
             self._failed_era, self._failure = group.era, str(error)
         return error
 
-    def _commit(self, group: Group) -> StorageError | None:
+    def _commit(self, group: MergedBatches) -> StorageError | None:
         if self._is_gone():
             return StorageError(f"commit failed: {self._gone}")
         try:
@@ -218,7 +219,7 @@ class Committer(Worker[Commit | Barrier]):
         self._applier.grew(deleted=bool(group.deleted_ledgers))
         return None
 
-    def _append(self, group: Group) -> list[Written]:
+    def _append(self, group: MergedBatches) -> list[Written]:
         if self._applier.is_behind:
             self._applier.do()
         for ledger_id, runs in group.runs.items():
@@ -227,6 +228,7 @@ class Committer(Worker[Commit | Barrier]):
         if self._log.needs_file:
             self._log.begin_file()
             self._place.follow(self._log.files.path(self._log.end.file))
+            self._applier.submit(NewFile(self._log.end.file))
         self._at(PersistPoint.BEGUN)
         self._pace.begin()
         written = self._log.append(rows, group.metadata, group.deleted_ledgers, partial(self._at, PersistPoint.WRITTEN))
@@ -250,6 +252,7 @@ class Committer(Worker[Commit | Barrier]):
             with transaction(connection):
                 replacement.write(connection)
                 set_applied(connection, self._log.end)
+                set_newest(connection, self._log.end.file)
                 self._at(PersistPoint.WRITTEN)
         except Exception as error:
             raise error if isinstance(error, StorageError) else StorageError(f"replacing failed: {error}") from error
@@ -277,9 +280,11 @@ class Committer(Worker[Commit | Barrier]):
     def _is_gone(self, *, look: bool = False) -> bool:
         """Return whether the files are missing, so that writes are forbidden.
 
-        The files are checked about once a second, and at once with `look`.
+        The files are checked about once a second, and at once with `look` or after a change of the directory. So no
+        client has a receipt for what goes into a deleted file.
         """
         now = time.monotonic()
+        look = self._place.has_changed() or look  # in this order, because each commit has to ask
         if look or self._gone or now - self._place_seen >= PLACE_SECONDS:
             self._place_seen = now
             before, self._gone = self._gone, self._place.problem()

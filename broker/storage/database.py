@@ -21,7 +21,7 @@ from pathlib import Path
 
 from pulsarium.broker.config.version import VERSION
 from pulsarium.broker.storage import index, segments
-from pulsarium.broker.storage.entry_log import End
+from pulsarium.broker.storage.entry_log import RecordEnd
 from pulsarium.broker.storage.interface import WRITTEN_BY, Durability, StorageError, code_of
 from pulsarium.proto.entry import crc32c
 
@@ -35,12 +35,11 @@ BUSY_MS = 5000  # for another tool that has the file open
 APPLICATION_ID = 0x50554C53  # "PULS"
 SCHEMA_VERSION = 3
 APPLIED = "/pulsarium/entry-log"  # the path of the applied file, offset and number of the next record
-WITHOUT_LOG = 2  # the version without an entry log; older.py reads earlier ones
-TABLES_WITHOUT_LOG = f"""{segments.SCHEMA}
+NEWEST = "/pulsarium/newest-log-file"  # the path of the number of the newest file of the log
+TABLES = f"""{segments.SCHEMA}
 CREATE TABLE IF NOT EXISTS metadata
     (path TEXT PRIMARY KEY, value BLOB NOT NULL, checksum INTEGER NOT NULL) WITHOUT ROWID;
-"""
-TABLES = TABLES_WITHOUT_LOG + index.SCHEMA
+{index.SCHEMA}"""
 _MAKE = f"{TABLES}PRAGMA application_id={APPLICATION_ID};PRAGMA user_version={SCHEMA_VERSION};"
 
 
@@ -99,12 +98,10 @@ def open_to_look(path: Path, *, still: bool = False) -> sqlite3.Connection:
     return sqlite3.connect(uri, uri=True, timeout=BUSY_MS / 1000, isolation_level=None, check_same_thread=False)
 
 
-def new_database(path: Path, page_size: int | None = None) -> sqlite3.Connection:
+def new_database(path: Path) -> sqlite3.Connection:
     """Create a database that is filled once, and useless before it is complete: without syncs and rollbacks."""
     connection = sqlite3.connect(path, isolation_level=None)
     try:
-        if page_size is not None:
-            connection.execute(f"PRAGMA page_size={page_size}")
         connection.execute("PRAGMA journal_mode=OFF")
         connection.execute("PRAGMA synchronous=OFF")
         connection.executescript(_MAKE)
@@ -114,14 +111,14 @@ def new_database(path: Path, page_size: int | None = None) -> sqlite3.Connection
     return connection
 
 
-def newer(connection: sqlite3.Connection, version: int) -> str:
-    """Return why a database of a newer format is refused, with the version that wrote it if readable."""
+def other_format(connection: sqlite3.Connection, version: int) -> str:
+    """Return why a database of another format is refused, with the version that wrote it if readable."""
     try:
         row = connection.execute("SELECT value FROM metadata WHERE path = ?", (WRITTEN_BY,)).fetchone()
         writer = f"pulsarium {row[0].decode('ascii')}"
     except (sqlite3.Error, TypeError, AttributeError, ValueError):
-        writer = "a newer pulsarium"
-    return f"has format {version}, written by {writer}, and this one, {VERSION}, reads formats up to {SCHEMA_VERSION}"
+        writer = "a newer pulsarium" if version > SCHEMA_VERSION else "a pulsarium before version 0.1.0"
+    return f"has format {version}, written by {writer}, and this one, {VERSION}, reads format {SCHEMA_VERSION}"
 
 
 def has_tables(connection: sqlite3.Connection, script: str) -> bool:
@@ -135,21 +132,36 @@ def has_tables(connection: sqlite3.Connection, script: str) -> bool:
 def metadata(connection: sqlite3.Connection) -> dict[str, bytes]:
     """Return all metadata of the broker by path. Raise `StorageError` for a damaged value."""
     kept = _all_metadata(connection)
-    kept.pop(APPLIED, None)
+    for path in (APPLIED, NEWEST):
+        kept.pop(path, None)
     return kept
 
 
-def applied(connection: sqlite3.Connection) -> End:
+def applied(connection: sqlite3.Connection) -> RecordEnd:
     """Return the place of the entry log up to which the database has the commits."""
-    row = connection.execute("SELECT path, value, checksum FROM metadata WHERE path = ?", (APPLIED,)).fetchone()
-    if row is None:
-        return End()
-    _check(*row)
-    return End(*map(int, row[1].split()))
+    value = _value(connection, APPLIED)
+    return RecordEnd() if value is None else RecordEnd(*map(int, value.split()))
 
 
-def set_applied(connection: sqlite3.Connection, end: End) -> None:
+def set_applied(connection: sqlite3.Connection, end: RecordEnd) -> None:
     put_metadata(connection, [(APPLIED, b"%d %d %d" % end)])
+
+
+def newest(connection: sqlite3.Connection) -> int:
+    """Return the number of the newest file of the entry log that the database knows, or 0."""
+    return int(_value(connection, NEWEST) or b"0")
+
+
+def set_newest(connection: sqlite3.Connection, number: int) -> None:
+    put_metadata(connection, [(NEWEST, b"%d" % number)])
+
+
+def _value(connection: sqlite3.Connection, path: str) -> bytes | None:
+    row = connection.execute("SELECT path, value, checksum FROM metadata WHERE path = ?", (path,)).fetchone()
+    if row is None:
+        return None
+    _check(*row)
+    return bytes(row[1])
 
 
 def _all_metadata(connection: sqlite3.Connection) -> dict[str, bytes]:
@@ -229,5 +241,5 @@ def _prepare(connection: sqlite3.Connection, path: Path, durability: Durability)
     # With cache spill, a changed page in the log would be overwritten, and a crash then would look like damage.
     connection.execute("PRAGMA cache_spill=OFF")
     connection.execute("PRAGMA secure_delete=OFF")  # some builds overwrite deleted data, which takes 100 times as long
-    if version < SCHEMA_VERSION:  # a new file, or one without an entry log
+    if not version:  # a new file
         connection.executescript(f"BEGIN;{_MAKE}COMMIT;")

@@ -11,13 +11,13 @@ import sqlite3
 from collections import deque
 from collections.abc import Iterable
 
-from pulsarium.broker.logs import Log
+from pulsarium.broker.logs import PartLog
 from pulsarium.broker.storage import index, segments
 from pulsarium.broker.storage.database import transaction
 from pulsarium.broker.storage.interface import StorageError
 from pulsarium.broker.storage.persist import Hook, PersistPoint, pass_by
 
-log = Log("storage")
+log = PartLog("storage")
 
 
 class Deletions:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pulsarium.broker.storage import index, segments
 from pulsarium.broker.storage.interface import DamagedEntriesError, StoredRun
 from pulsarium.broker.storage.log_files import LogFiles, OpenFile
-from pulsarium.broker.storage.record import ROW_HEAD_BYTES, Piece, row_at
+from pulsarium.broker.storage.record import ROW_HEAD_BYTES, RowPlace, row_at
 from pulsarium.broker.storage.segments import Row, header_size, key_of
 from pulsarium.broker.storage.unapplied import Unapplied
 
@@ -46,7 +46,7 @@ def _read(
     if unapplied.is_deleted(ledger_id):
         text = f"ledger {ledger_id}: entry {first} of {first}..{last} is not stored"
         raise DamagedEntriesError(text, ledger_id, first, last)
-    rows = Rows(files)
+    rows = LogRows(files)
     for piece in _pieces(connection, unapplied, ledger_id, first, last):
         if piece.first > wanted:
             entries += segments.read(connection, ledger_id, wanted, piece.first - 1)
@@ -86,7 +86,9 @@ def _has(runs: Sequence[StoredRun], entry_id: int) -> bool:
     return number >= 0 and entry_id < runs[number][0] + runs[number][1]
 
 
-def _pieces(connection: sqlite3.Connection, unapplied: Unapplied, ledger_id: int, first: int, last: int) -> list[Piece]:
+def _pieces(
+    connection: sqlite3.Connection, unapplied: Unapplied, ledger_id: int, first: int, last: int
+) -> list[RowPlace]:
     """Return the places of the entries `first` to `last`, in order."""
     key_of(ledger_id, first)
     newest = unapplied.pieces(ledger_id, first, last)
@@ -95,19 +97,19 @@ def _pieces(connection: sqlite3.Connection, unapplied: Unapplied, ledger_id: int
     return _merged(newest, index.pieces_of(connection, ledger_id, first, last))
 
 
-def _merged(newest: Sequence[Piece], indexed: Sequence[Piece]) -> list[Piece]:
+def _merged(newest: Sequence[RowPlace], indexed: Sequence[RowPlace]) -> list[RowPlace]:
     """Return all places once, although the applier may have brought some of the newest ones into the index."""
     return sorted({each.first: each for each in (*indexed, *newest)}.values())
 
 
-class Rows:
+class LogRows:
     """Rows of the entry log. Their files stay open as long as this object."""
 
     def __init__(self, files: LogFiles) -> None:
         self._files = files
         self._open: dict[int, OpenFile] = {}
 
-    def row(self, ledger_id: int, piece: Piece) -> Row | None:
+    def row(self, ledger_id: int, piece: RowPlace) -> Row | None:
         """Return the row at a place, or None for a damaged row. Raise `FileNotFoundError` without its file."""
         file = self._open.get(piece.file)
         if file is None:
@@ -121,7 +123,7 @@ class Rows:
 def log_rows(connection: sqlite3.Connection, files: LogFiles, unapplied: Unapplied) -> Iterator[tuple[int, Row | None]]:
     """Yield all rows of the log with their keys, in the order of ledgers. A damaged row is None."""
     ledgers = {key >> 32 for key, *_ in index.all_rows(connection)} | unapplied.ledgers()
-    rows = Rows(files)
+    rows = LogRows(files)
     for ledger_id in sorted(ledgers):
         for piece in _pieces(connection, unapplied, ledger_id, 0, LAST_ENTRY):
             yield key_of(ledger_id, piece.first), rows.row(ledger_id, piece)

@@ -14,7 +14,7 @@ from typing import Any
 
 from pulsarium.broker.storage import segments
 from pulsarium.broker.storage.interface import DamagedEntriesError, code_of
-from pulsarium.broker.storage.record import ROW_HEAD_BYTES, Piece
+from pulsarium.broker.storage.record import ROW_HEAD_BYTES, RowPlace
 from pulsarium.broker.storage.segments import key_of
 from pulsarium.proto.entry import crc32c
 
@@ -33,7 +33,7 @@ RunRow = tuple[int, Any, Any, Any, Any]  # key, file, bytes of the log, pieces, 
 _COLUMNS = "SELECT key, file, bytes, pieces, checksum FROM run"
 
 
-def add(connection: sqlite3.Connection, ledger_id: int, pieces: Sequence[Piece]) -> None:
+def add(connection: sqlite3.Connection, ledger_id: int, pieces: Sequence[RowPlace]) -> None:
     """Add places behind those that a ledger has. Join them with the newest row while it has room."""
     last = connection.execute(
         f"{_COLUMNS} WHERE key BETWEEN ? AND ? ORDER BY key DESC LIMIT 1",
@@ -58,14 +58,14 @@ def live(connection: sqlite3.Connection) -> dict[int, int]:
     return dict(connection.execute("SELECT file, sum(bytes) FROM run GROUP BY file"))
 
 
-def _same_file(pieces: Sequence[Piece]) -> Sequence[Piece]:
+def _same_file(pieces: Sequence[RowPlace]) -> Sequence[RowPlace]:
     for number, piece in enumerate(pieces):
         if piece.file != pieces[0].file:
             return pieces[:number]
     return pieces
 
 
-def _row(key: int, pieces: Sequence[Piece]) -> RunRow:
+def _row(key: int, pieces: Sequence[RowPlace]) -> RunRow:
     packed = b"".join(_PIECE.pack(each.first, each.entries, each.offset, each.size) for each in pieces)
     file, size = pieces[0].file, sum(ROW_HEAD_BYTES + each.size for each in pieces)
     return key, file, size, packed, _checksum(key, file, size, packed)
@@ -82,13 +82,13 @@ def _is_sound(row: RunRow) -> bool:
     return min(file, size) >= 0 and bool(checksum == _checksum(key, file, size, pieces))
 
 
-def unpack(row: RunRow) -> list[Piece]:
+def unpack(row: RunRow) -> list[RowPlace]:
     """Return the places of a row. Raise `DamagedEntriesError` for a damaged row."""
     key, file, _, pieces, _ = row
     if not _is_sound(row):
         ledger_id, first = key >> 32, key & 0xFFFFFFFF
         raise DamagedEntriesError(f"ledger {ledger_id}: damaged index from entry {first} on", ledger_id, first, first)
-    return [Piece(first, count, file, offset, size) for first, count, offset, size in _PIECE.iter_unpack(pieces)]
+    return [RowPlace(first, count, file, offset, size) for first, count, offset, size in _PIECE.iter_unpack(pieces)]
 
 
 _WANTED = f"""{_COLUMNS}
@@ -99,7 +99,7 @@ ORDER BY key
 """
 
 
-def pieces_of(connection: sqlite3.Connection, ledger_id: int, first: int, last: int) -> list[Piece]:
+def pieces_of(connection: sqlite3.Connection, ledger_id: int, first: int, last: int) -> list[RowPlace]:
     """Return the places of the rows that may have the entries `first` to `last`, both included, in order.
 
     Raise `DamagedEntriesError` for the entries whose places are damaged.
@@ -112,7 +112,7 @@ def pieces_of(connection: sqlite3.Connection, ledger_id: int, first: int, last: 
             raise
         text = f"ledger {ledger_id}: damaged index between the entries {first} and {last}"
         raise DamagedEntriesError(text, ledger_id, first, last) from None
-    found = list[Piece]()
+    found = list[RowPlace]()
     for number, row in enumerate(rows):
         try:
             found += unpack(row)

@@ -14,26 +14,27 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pulsarium.broker.storage import index, segments
-from pulsarium.broker.storage.database import DATABASE_NAME, advice, applied, open_to_look
-from pulsarium.broker.storage.entry_log import End
+from pulsarium.broker.storage.database import DATABASE_NAME, advice, applied, newest, open_to_look
+from pulsarium.broker.storage.entry_log import RecordEnd, is_lost
 from pulsarium.broker.storage.interface import DamagedEntriesError, StorageError
 from pulsarium.broker.storage.log_files import LogFiles
 from pulsarium.broker.storage.record import (
     FILE_HEAD_BYTES,
     FileHead,
-    Piece,
-    Record,
+    LogRecord,
+    RowPlace,
     decode,
     file_head,
     later_records,
+    rest_of,
 )
 
 
-class Stored(NamedTuple):
+class InspectedRow(NamedTuple):
     """A row of an entry log file: consecutive entries of one ledger. A row that is not needed is garbage."""
 
     ledger_id: int
-    piece: Piece
+    piece: RowPlace
     needed: bool
 
 
@@ -46,7 +47,7 @@ class LogFile(NamedTuple):
     records: int
     first_record: int
     state: str
-    rows: list[Stored]
+    rows: list[InspectedRow]
 
     @property
     def entries(self) -> int:
@@ -60,7 +61,7 @@ class LogFile(NamedTuple):
         return sum(row.piece.size for row in self.rows if not row.needed) / total if total else 0.0
 
 
-class Ledger(NamedTuple):
+class InspectedLedger(NamedTuple):
     """The entries of a ledger. `moved` bytes of them are in the database, because their file was mostly garbage."""
 
     ledger_id: int
@@ -70,15 +71,15 @@ class Ledger(NamedTuple):
     garbage: int
 
 
-class Contents(NamedTuple):
+class DirectoryContents(NamedTuple):
     """The contents of a data directory. `applied` is the place up to which the database has the log."""
 
-    applied: End
+    applied: RecordEnd
     files: list[LogFile]
-    ledgers: list[Ledger]
+    ledgers: list[InspectedLedger]
 
 
-def inspect(directory: Path) -> Contents:
+def inspect(directory: Path) -> DirectoryContents:
     """Return the contents of a data directory. Raise `StorageError` when the directory has no readable data."""
     path = directory / DATABASE_NAME
     if not path.is_file():
@@ -92,10 +93,13 @@ def inspect(directory: Path) -> Contents:
         raise StorageError(f"cannot use {path}: {error}; {advice(error)}") from error
 
 
-def _inspected(connection: sqlite3.Connection, logs: LogFiles) -> Contents:
+def _inspected(connection: sqlite3.Connection, logs: LogFiles) -> DirectoryContents:
     until, deleted = applied(connection), {*segments.marked_deleted(connection)}
-    files = [_file(logs, number, until, _needed(connection, number, deleted)) for number in logs.numbers()]
-    return Contents(until, files, _ledgers(connection, files, deleted))
+    known = newest(connection)
+    files = [_file(logs, number, until, known, _needed(connection, number, deleted)) for number in logs.numbers()]
+    if is_lost(known, until, [file.number for file in files]):
+        files.append(LogFile(known, logs.path(known).name, 0, 0, 0, "missing", []))
+    return DirectoryContents(until, files, _ledgers(connection, files, deleted))
 
 
 def _needed(connection: sqlite3.Connection, number: int, deleted: Container[int]) -> set[int]:
@@ -108,7 +112,7 @@ def _needed(connection: sqlite3.Connection, number: int, deleted: Container[int]
     return found
 
 
-def _file(logs: LogFiles, number: int, until: End, needed: Container[int]) -> LogFile:
+def _file(logs: LogFiles, number: int, until: RecordEnd, known: int, needed: Container[int]) -> LogFile:
     name = logs.path(number).name
     try:
         data = logs.read(number)
@@ -116,31 +120,37 @@ def _file(logs: LogFiles, number: int, until: End, needed: Container[int]) -> Lo
         return LogFile(number, name, 0, 0, 0, "given back", [])
     head = file_head(data)
     if head is None:
-        state = "the head of the file is damaged" if any(data[FILE_HEAD_BYTES:]) else "sound"
-        return LogFile(number, name, len(data), 0, 0, state, [])
+        # A process that is killed when it creates a file leaves less.
+        damaged = len(data) > FILE_HEAD_BYTES or number <= known
+        return LogFile(number, name, len(data), 0, 0, "the head of the file is damaged" if damaged else "sound", [])
     records, state = _records(data, number, head)
-    rows = list[Stored]()
+    if number == until.file and len(data) < until.offset:
+        state = f"cut at {len(data)}, with {until.offset - len(data)} applied bytes behind"
+    rows = list[InspectedRow]()
     for record in records:
         fresh = (number, record.end) > (until.file, until.offset)
-        rows += (Stored(ledger_id, piece, fresh or piece.offset in needed) for ledger_id, piece in record.pieces)
+        rows += (InspectedRow(ledger_id, piece, fresh or piece.offset in needed) for ledger_id, piece in record.pieces)
     return LogFile(number, name, len(data), len(records), head.first_sequence, state, rows)
 
 
-def _records(data: bytes, number: int, head: FileHead) -> tuple[list[Record], str]:
+def _records(data: bytes, number: int, head: FileHead) -> tuple[list[LogRecord], str]:
     """Return all undamaged records of a file, and its state."""
-    records, offset, sequence = list[Record](), FILE_HEAD_BYTES, head.first_sequence
+    records, offset, sequence = list[LogRecord](), FILE_HEAD_BYTES, head.first_sequence
     while (record := decode(data, offset, number, head.salt, sequence)) is not None:
         records.append(record)
         offset, sequence = record.end, sequence + 1
-    if not any(data[offset:]):
+    rest = rest_of(data, offset, number, head.salt, sequence)
+    if rest is None:
         return records, "sound"
-    behind = list(later_records(data, offset, number, head.salt, sequence))
-    if not behind:
+    if rest.unfinished:
         return records, f"an unfinished record at {offset}"
+    behind = list(later_records(data, offset, number, head.salt, sequence))
     return records + behind, f"damaged at {offset}, with {len(behind)} records behind"
 
 
-def _ledgers(connection: sqlite3.Connection, files: Iterable[LogFile], deleted: Container[int]) -> list[Ledger]:
+def _ledgers(
+    connection: sqlite3.Connection, files: Iterable[LogFile], deleted: Container[int]
+) -> list[InspectedLedger]:
     entries, sizes, moved, garbage = (Counter[int]() for _ in range(4))
     for key, count, size in connection.execute("SELECT key, count, length(data) FROM segment"):
         if key >> 32 not in deleted:
@@ -151,5 +161,6 @@ def _ledgers(connection: sqlite3.Connection, files: Iterable[LogFile], deleted: 
             entries[ledger_id] += piece.entries if needed else 0
             (sizes if needed else garbage)[ledger_id] += piece.size
     return [
-        Ledger(each, entries[each], sizes[each] + moved[each], moved[each], garbage[each]) for each in sorted(entries)
+        InspectedLedger(each, entries[each], sizes[each] + moved[each], moved[each], garbage[each])
+        for each in sorted(entries)
     ]

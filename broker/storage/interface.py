@@ -2,6 +2,12 @@
 
 All methods are called on the event loop, and so are all callbacks. A change is durable when its commit calls
 `done(None)`. The store's `Durability` says what durable means, and `persist.py` has the points between.
+
+Commits are stored in the order in which they were made, and in eras. The broker changes its memory first and stores
+afterwards, so each batch builds on those before it. When one fails, the later ones of its era would store changes of
+a state that does not exist: they fail too, without a try. Their callers take their changes back, and the next commit
+begins a new era, whose memory agrees with the store again. So an error of the disk costs the messages of one
+era, each of which gets an error in place of a receipt, and nothing else.
 """
 
 from __future__ import annotations
@@ -48,7 +54,7 @@ Durability = Literal["none", "os", "fsync"]
 """The worst event that commits survive: none is promised, the end of the process, or that of the machine."""
 
 
-class Run(NamedTuple):
+class EntryRun(NamedTuple):
     """Consecutive entries of one ledger. The store owns a run that it was passed: do not change the run afterwards."""
 
     first_entry_id: int
@@ -58,7 +64,7 @@ class Run(NamedTuple):
 WRITTEN_BY = "/pulsarium/version"
 """The path of the version that last wrote the metadata. An older version names it when it refuses the format."""
 
-Entries = Iterable[tuple[int, Run]]
+Entries = Iterable[tuple[int, EntryRun]]
 """Runs with their ledger ids, in order."""
 
 
@@ -69,7 +75,7 @@ class Batch:
     Ledger ids are below 2**31, entry ids below 2**32. The id of a deleted ledger is never used again.
     """
 
-    entries: dict[int, list[Run]] = field(default_factory=dict)  # ledger id -> runs to append
+    entries: dict[int, list[EntryRun]] = field(default_factory=dict)  # ledger id -> runs to append
     metadata: dict[str, bytes | None] = field(default_factory=dict)  # path -> value; None deletes
     deleted_ledgers: list[int] = field(default_factory=list)
     era: int = 0  # eras that a failed commit has ended, as far as the broker knew; see `Storage.commit`
@@ -95,6 +101,9 @@ class Storage(Protocol):
     keeps_entries: bool
     """True when `commit` stores entries, so that the entry cache may drop them. Else the cache has to `spill` them."""
 
+    has_lost_commits: bool
+    """True when commits may have been lost before the store was opened, so clients know numbers that it does not."""
+
     @property
     def refusal(self) -> str:
         """Return why messages are refused now, for clients, or "". Other commits may still succeed."""
@@ -112,7 +121,7 @@ class Storage(Protocol):
         A batch of a later era comes from a caller that knows of the failure. Eras never go back.
         """
 
-    def spill(self, ledger_id: int, run: Run, done: Done) -> None:
+    def spill(self, ledger_id: int, run: EntryRun, done: Done) -> None:
         """Move a run out of memory. Only for a store whose `keeps_entries` is False."""
 
     def read(self, ledger_id: int, first: int, last: int, done: ReadDone) -> None:

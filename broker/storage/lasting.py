@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import trio
 
-from pulsarium.broker.storage.interface import Batch, Done, Entries, ReadDone, Run, StorageError, StoredRun
+from pulsarium.broker.storage.interface import Batch, Done, Entries, EntryRun, ReadDone, StorageError, StoredRun
 
 
 class LastingStorage:
@@ -14,10 +14,11 @@ class LastingStorage:
 
     refusal = ""
     keeps_entries = True
+    has_lost_commits = False
 
     def __init__(self) -> None:
         self._metadata: dict[str, bytes] = {}
-        self._runs: dict[int, list[Run]] = {}  # by ledger, in order
+        self._runs: dict[int, list[EntryRun]] = {}  # by ledger, in order
         self._token = trio.lowlevel.current_trio_token()
 
     def load_metadata(self) -> dict[str, bytes]:
@@ -39,7 +40,7 @@ class LastingStorage:
             self._runs.pop(ledger_id, None)
         done(None)
 
-    def spill(self, ledger_id: int, run: Run, done: Done) -> None:
+    def spill(self, ledger_id: int, run: EntryRun, done: Done) -> None:
         """Refuse, because a store that keeps entries is never asked."""
         raise NotImplementedError
 
@@ -68,7 +69,7 @@ class LastingStorage:
         """Do nothing, because every commit finishes at once."""
 
     def replace(self, metadata: Mapping[str, bytes], entries: Entries) -> None:
-        runs: dict[int, list[Run]] = {}
+        runs: dict[int, list[EntryRun]] = {}
         for ledger_id, run in entries:
             runs.setdefault(ledger_id, []).append(run)
         self._metadata, self._runs = dict(metadata), runs

@@ -39,6 +39,11 @@ class LogFiles:
         self._at = OpenFile(os.open(directory, os.O_RDONLY))
         self._newest: tuple[int, OpenFile] | None = None
 
+    @property
+    def descriptor(self) -> int:
+        """Return the descriptor of the directory."""
+        return self._at.descriptor
+
     def numbers(self) -> list[int]:
         """Return the numbers of all files, in order."""
         found = (_NAME.fullmatch(name) for name in os.listdir(self._at.descriptor))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from pulsarium.broker.storage.interface import Batch, Done, Entries, ReadDone, Run, StorageError, StoredRun
+from pulsarium.broker.storage.interface import Batch, Done, Entries, EntryRun, ReadDone, StorageError, StoredRun
 
 if TYPE_CHECKING:
     from pulsarium.broker.storage.spill import Spill
@@ -21,6 +21,7 @@ class MemoryStorage:
 
     refusal = ""  # entries that cannot be spilled stay in memory
     keeps_entries = False
+    has_lost_commits = False
 
     def __init__(self) -> None:
         self._metadata: dict[str, bytes] = {}
@@ -47,7 +48,7 @@ class MemoryStorage:
             self._spill.forget(forgotten)
         done(None)
 
-    def spill(self, ledger_id: int, run: Run, done: Done) -> None:
+    def spill(self, ledger_id: int, run: EntryRun, done: Done) -> None:
         if self._spill is None:
             self._spill = self._open_spill()
         self._spilled.add(ledger_id)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,18 +20,37 @@ from pulsarium.broker.storage.interface import StorageError
 Identity = tuple[int, int]  # device and inode
 
 
-class Place:
-    """Remember open files by device and inode."""
+class OpenedFiles:
+    """Remember open files of a directory by device and inode."""
 
-    def __init__(self, files: Sequence[Path]) -> None:
+    def __init__(self, directory: int, files: Sequence[Path]) -> None:
+        """Remember files. `directory` is the descriptor of their directory."""
         self._files = {file: _identity(os.stat(file)) for file in files if file.exists()}
         self._newest = Path()
+        self._directory = directory
+        self._seen = self._changed()
 
     def follow(self, newest: Path) -> None:
         """Remember the newest file of a log, instead of the one before."""
         self._files.pop(self._newest, None)
         self._newest = newest
         self._files[newest] = _identity(os.stat(newest))
+        self._seen = self._changed()
+
+    def has_changed(self) -> bool:
+        """Return whether a file of the directory was created, renamed or deleted since the last call.
+
+        One question to the system answers for all files, so each commit can ask.
+        """
+        before, self._seen = self._seen, self._changed()
+        return before != self._seen
+
+    def _changed(self) -> tuple[int, int]:
+        try:
+            found = os.fstat(self._directory)
+        except OSError:  # an error of the look-up itself refuses nothing
+            return 0, 0
+        return found.st_mtime_ns, found.st_ctime_ns
 
     def problem(self) -> str:
         """Return what happened to the first missing or replaced file, or ""."""
@@ -52,6 +72,41 @@ def _identity(found: os.stat_result) -> Identity:
 LOCK_NAME = "pulsarium.lock"
 
 
+class UnwritableError(StorageError):
+    """A data directory that this user cannot create, or cannot write."""
+
+
+def permission_advice(path: Path) -> str:
+    """Return the command that lets this user write a data directory, or a file in it.
+
+    The command gives away no folder that may have anything else. Outside of a container, a mounted folder has another
+    path.
+    """
+    path = path.absolute()
+    there = next(each for each in (path, *path.parents) if os.path.exists(each))
+    if there != path and not _is_empty(there):
+        command, folder = "install -d -o", path
+    else:
+        command, folder = "chown -R", there if there.is_dir() else there.parent
+    line = f"let this user write it: sudo {command} {os.getuid()} {shlex.quote(str(folder))}"
+    mounts = (each for each in (folder, *folder.parents) if each.parent != each and os.path.ismount(each))
+    mount = next(mounts, None)
+    return line if mount is None else f"{line} (for a container: on the host, with the path that is mounted at {mount})"
+
+
+def _is_empty(folder: Path) -> bool:
+    try:
+        return not os.listdir(folder)
+    except OSError:
+        return False
+
+
+def _remedy(directory: Path, error: OSError) -> str:
+    if isinstance(error, PermissionError):
+        return f"{permission_advice(directory)}; or name another directory"
+    return "name a directory that this user can write"
+
+
 def lock_file(file: int | BinaryIO) -> None:
     """Lock an open file for this process, until the file is closed.
 
@@ -71,17 +126,17 @@ class DirectoryLock:
     """
 
     def __init__(self, directory: Path) -> None:
-        """Create and lock the directory.
+        """Create and lock the directory. Only its owner may enter a new one: messages are nobody else's business.
 
-        Raise `StorageError` when that fails, with the id of the process that has the lock.
+        Raise `UnwritableError` when that fails, and `StorageError` when another process has the lock, with its id.
         """
         path = directory / LOCK_NAME
         try:
-            directory.mkdir(parents=True, exist_ok=True)
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._file: int | None = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as error:
-            raise StorageError(
-                f"cannot use {directory} for data: {error.strerror}; name a directory that this user can write"
+            raise UnwritableError(
+                f"cannot use {directory} for data: {error.strerror}; {_remedy(directory, error)}"
             ) from error
         try:
             lock_file(self._file)

@@ -10,41 +10,32 @@ import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple
 
-from pulsarium.broker.logs import Log
-from pulsarium.broker.storage import index, older
+from pulsarium.broker.logs import PartLog
 from pulsarium.broker.storage.database import (
     APPLICATION_ID,
     ELSEWHERE,
     SCHEMA_VERSION,
-    WITHOUT_LOG,
     advice,
-    has_tables,
     metadata,
-    newer,
     open_to_look,
+    other_format,
 )
 from pulsarium.broker.storage.interface import StorageError
+from pulsarium.broker.storage.place import UnwritableError, permission_advice
 
-log = Log("storage")
-
-
-class Found(NamedTuple):
-    """A store of a readable format."""
-
-    version: int
-    metadata: dict[str, bytes]  # empty for an older format, which is migrated first
+log = PartLog("storage")
 
 
-def probe(path: Path) -> Found | None:
-    """Examine a store. Return None when none exists yet. Raise `StorageError` for a store that cannot be served."""
+def probe(path: Path) -> dict[str, bytes] | None:
+    """Examine a store. Return its metadata, or None when none exists yet.
+
+    Raise `StorageError` for a store that cannot be served.
+    """
     wal, journal = (path.with_name(f"{path.name}-{each}") for each in ("wal", "journal"))
     for each in (path.parent, path, wal, journal):  # SQLite opens files without write permission, too
         if each.exists() and not os.access(each, os.W_OK):
-            raise StorageError(
-                f"cannot write {each}: this user must be able to write the directory and all files in it"
-            )
+            raise UnwritableError(f"cannot write {each}; {permission_advice(each)}")
     has_wal = wal.exists() and wal.stat().st_size > 0
     logs = sorted(path.parent.glob("entries-*.log"))
     if not path.exists() or (path.is_file() and (not path.stat().st_size or _was_being_made(journal))):
@@ -77,30 +68,23 @@ def _was_being_made(journal: Path) -> bool:
 _JOURNAL = bytes.fromhex("d9d505f920a163d7")
 
 
-def _look(connection: sqlite3.Connection, path: Path) -> Found | None:
+def _look(connection: sqlite3.Connection, path: Path) -> dict[str, bytes] | None:
     application, version = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in _HEADER)
     if (application, version) == (0, 0) and not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
         return None  # the process that created the file was killed right then
     if application != APPLICATION_ID:
         raise StorageError(f"{path} is not a store of pulsarium; choose another --data DIR")
-    if version > SCHEMA_VERSION:
-        raise StorageError(f"{path} {newer(connection, version)}: start the newer one, or choose another --data DIR")
+    if version != SCHEMA_VERSION:
+        raise StorageError(f"{path} {other_format(connection, version)}: start that one, or choose another --data DIR")
     try:
-        if version < WITHOUT_LOG:
-            if version < older.OLDEST or not has_tables(connection, older.TABLES):
-                raise StorageError(f"its header says format {version}, but its tables do not match")
-            return Found(version, {})
-        if version == WITHOUT_LOG and has_tables(connection, index.SCHEMA):
-            raise StorageError(f"its header says format {version}, but its tables do not match")
         # Writing into the pages of a damaged table would damage more.
-        for table in ("metadata", "deleted_ledger", *(["run"] if version > WITHOUT_LOG else [])):
+        for table in ("metadata", "deleted_ledger", "run"):
             problem = connection.execute(f"PRAGMA quick_check({table})").fetchone()[0]
             if problem != "ok":
                 raise StorageError(" ".join(problem.split()))
         connection.execute("SELECT key, count, data, checksum FROM segment LIMIT 1").fetchall()
-        if version > WITHOUT_LOG:
-            connection.execute("SELECT key, file, bytes, pieces, checksum FROM run LIMIT 1").fetchall()
-        return Found(version, metadata(connection))
+        connection.execute("SELECT key, file, bytes, pieces, checksum FROM run LIMIT 1").fetchall()
+        return metadata(connection)
     except (StorageError, sqlite3.OperationalError) as error:
         raise StorageError(f"{path} is damaged: {error}; {ELSEWHERE}") from error
 

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import sqlite3
 
-from pulsarium.broker.logs import Log
+from pulsarium.broker.logs import PartLog
 from pulsarium.broker.storage import index, segments
 from pulsarium.broker.storage.database import DATABASE_NAME, applied, transaction
-from pulsarium.broker.storage.entries import Rows
+from pulsarium.broker.storage.entries import LogRows
 from pulsarium.broker.storage.index import RunRow
-from pulsarium.broker.storage.interface import Run, StorageError
+from pulsarium.broker.storage.interface import EntryRun, StorageError
 from pulsarium.broker.storage.log_files import LogFiles
 from pulsarium.broker.storage.persist import Hook, PersistPoint
 from pulsarium.broker.storage.segments import rows_of, unpack
 
-log = Log("storage")
+log = PartLog("storage")
 
 MOSTLY_DEAD = 1 / 2  # a file with at most this part of its bytes alive
 SLICE_ROWS = 16  # of the index, in one transaction
@@ -85,14 +85,14 @@ class Reclaiming:
         self._files.remove(number)
 
     def _move(self, rows: list[RunRow]) -> None:
-        stored, size = Rows(self._files), 0
+        stored, size = LogRows(self._files), 0
         for row in rows:
-            ledger_id, runs = row[0] >> 32, list[Run]()
+            ledger_id, runs = row[0] >> 32, list[EntryRun]()
             for piece in index.unpack(row):
                 found = stored.row(ledger_id, piece)
                 if found is None:
                     raise StorageError(f"ledger {ledger_id}: damaged entries from {piece.first} on")
-                runs.append(Run(piece.first, unpack(found[2])))
+                runs.append(EntryRun(piece.first, unpack(found[2])))
                 size += piece.size
             segments.insert(self._connection, rows_of(ledger_id, runs))
             index.remove(self._connection, row)

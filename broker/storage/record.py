@@ -54,7 +54,7 @@ def file_head(data: bytes) -> FileHead | None:
     return head if head.encode() == data[: _FILE.size] else None
 
 
-class Piece(NamedTuple):
+class RowPlace(NamedTuple):
     """The place of a stored row."""
 
     first: int  # entry id
@@ -64,10 +64,10 @@ class Piece(NamedTuple):
     size: int  # of the packed entries
 
 
-class Record(NamedTuple):
+class LogRecord(NamedTuple):
     """A decoded record. `end` is the offset behind the record."""
 
-    pieces: list[tuple[int, Piece]]  # with their ledger ids
+    pieces: list[tuple[int, RowPlace]]  # with their ledger ids
     metadata: dict[str, bytes | None]
     deleted_ledgers: list[int]
     end: int
@@ -92,12 +92,12 @@ def encode(
     return parts
 
 
-def places(file: int, offset: int, parts: Sequence[bytes], rows: Sequence[Row]) -> list[tuple[int, Piece]]:
+def places(file: int, offset: int, parts: Sequence[bytes], rows: Sequence[Row]) -> list[tuple[int, RowPlace]]:
     """Return the places of the rows of a record that was written at `offset`, with their ledger ids."""
     found, offset = [], offset + len(parts[0]) + len(parts[1])
     for key, count, data, _ in rows:
         size = len(data)
-        found.append((key >> 32, Piece(key & 0xFFFFFFFF, count, file, offset, size)))
+        found.append((key >> 32, RowPlace(key & 0xFFFFFFFF, count, file, offset, size)))
         offset += ROW_HEAD_BYTES + size
     return found
 
@@ -113,7 +113,7 @@ def _notes(metadata: Mapping[str, bytes | None], deleted_ledgers: Sequence[int])
     return b"".join(parts)
 
 
-def decode(data: bytes, offset: int, file: int, salt: int, sequence: int | None) -> Record | None:
+def decode(data: bytes, offset: int, file: int, salt: int, sequence: int | None) -> LogRecord | None:
     """Return the record at `offset`, or None when no whole and undamaged record of this number is there.
 
     `data` is the whole file. Without `sequence`, accept any number.
@@ -129,16 +129,16 @@ def decode(data: bytes, offset: int, file: int, salt: int, sequence: int | None)
     notes = data[start : start + notes_size]
     if checksum != crc32c(notes, crc32c(checked, salt & 0xFFFFFFFF) ^ salt >> 32):
         return None
-    pieces = list[tuple[int, Piece]]()
+    pieces = list[tuple[int, RowPlace]]()
     position = start + notes_size
     while position < end:
         row = row_at(data, position)
         if row is None:
             return None
         key, count, packed, _ = row
-        pieces.append((key >> 32, Piece(key & 0xFFFFFFFF, count, file, position, len(packed))))
+        pieces.append((key >> 32, RowPlace(key & 0xFFFFFFFF, count, file, position, len(packed))))
         position += ROW_HEAD_BYTES + len(packed)
-    return Record(pieces, *_noted(notes), end) if position == end else None
+    return LogRecord(pieces, *_noted(notes), end) if position == end else None
 
 
 def row_at(data: bytes, position: int) -> Row | None:
@@ -169,7 +169,7 @@ def _noted(notes: bytes) -> tuple[dict[str, bytes | None], list[int]]:
     return metadata, ledgers
 
 
-def later_records(data: bytes, offset: int, file: int, salt: int, sequence: int) -> Iterator[Record]:
+def later_records(data: bytes, offset: int, file: int, salt: int, sequence: int) -> Iterator[LogRecord]:
     """Yield the undamaged records behind `offset` that are not before number `sequence`."""
     while (offset := data.find(MAGIC, offset)) >= 0:
         found = decode(data, offset, file, salt, None)
@@ -178,3 +178,31 @@ def later_records(data: bytes, offset: int, file: int, salt: int, sequence: int)
             offset = found.end
         else:
             offset += 1
+
+
+class Rest(NamedTuple):
+    """Bytes of a file behind its last record in order. `commits` of them are whole records.
+
+    The rest is unfinished when a process that was killed can have written it.
+    """
+
+    offset: int
+    bytes: int
+    commits: int
+    unfinished: bool
+
+
+def rest_of(data: bytes, offset: int, file: int, salt: int, sequence: int) -> Rest | None:
+    """Return what is behind the records of a file, which end at `offset`, or None for nothing.
+
+    A process that was killed leaves the first bytes of the record with number `sequence`, and nothing else.
+    """
+    size = len(data) - offset
+    if size <= 0:
+        return None
+    commits = sum(1 for _ in later_records(data, offset, file, salt, sequence))
+    if size < _HEAD.size:
+        return Rest(offset, size, commits, unfinished=MAGIC.startswith(data[offset : offset + len(MAGIC)]))
+    magic, _, number, notes_size, rows_size = _HEAD.unpack_from(data, offset)
+    begins = magic == MAGIC and number == sequence and size < _HEAD.size + notes_size + rows_size
+    return Rest(offset, size, commits, unfinished=begins and not commits)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from typing import NamedTuple
 
-from pulsarium.broker.storage.interface import DamagedEntriesError, Run, StorageError, StoredRun, code_of
+from pulsarium.broker.storage.interface import DamagedEntriesError, EntryRun, StorageError, StoredRun, code_of
 from pulsarium.proto.entry import crc32c
 
 
@@ -77,7 +77,7 @@ def key_of(ledger_id: int, entry_id: int) -> int:
     return ledger_id << 32 | entry_id
 
 
-def rows_of(ledger_id: int, runs: Iterable[Run]) -> list[Row]:
+def rows_of(ledger_id: int, runs: Iterable[EntryRun]) -> list[Row]:
     """Return the rows for the runs of one ledger, joined or cut to about ROW_BYTES each."""
     rows = list[Row]()
     first, joined, size = 0, list[bytes](), 0
@@ -105,17 +105,17 @@ def checksum_of(key: int, data: bytes) -> int:
     return crc32c(data, (key ^ key >> 32) & 0xFFFFFFFF)
 
 
-def _cut(run: Run) -> list[tuple[Run, int]]:
+def _cut(run: EntryRun) -> list[tuple[EntryRun, int]]:
     total = sum(map(len, run.entries))
     if total <= ROW_BYTES:
         return [(run, total)]
-    pieces, start, size = list[tuple[Run, int]](), 0, 0
+    pieces, start, size = list[tuple[EntryRun, int]](), 0, 0
     for index, entry in enumerate(run.entries):
         if index > start and size + len(entry) > ROW_BYTES:
-            pieces.append((Run(run.first_entry_id + start, run.entries[start:index]), size))
+            pieces.append((EntryRun(run.first_entry_id + start, run.entries[start:index]), size))
             start, size = index, 0
         size += len(entry)
-    pieces.append((Run(run.first_entry_id + start, run.entries[start:]), size))
+    pieces.append((EntryRun(run.first_entry_id + start, run.entries[start:]), size))
     return pieces
 
 
@@ -232,7 +232,7 @@ def marked_deleted(connection: sqlite3.Connection) -> list[int]:
     return [ledger_id for (ledger_id,) in connection.execute("SELECT ledger_id FROM deleted_ledger ORDER BY ledger_id")]
 
 
-class Slice(NamedTuple):
+class DeletedRows(NamedTuple):
     """Rows of a ledger that is marked as deleted."""
 
     ledger_id: int
@@ -241,7 +241,7 @@ class Slice(NamedTuple):
     next_key: int | None  # of the next slice; None: the ledger has no more rows
 
 
-def next_slice(connection: sqlite3.Connection, ledger_id: int, first_key: int = 0) -> Slice:
+def next_slice(connection: sqlite3.Connection, ledger_id: int, first_key: int = 0) -> DeletedRows:
     """Return the next rows to delete. Call this outside a transaction, in which SQLite would stop at a damaged row."""
     low, high = _keys_of(ledger_id)
     rows = connection.execute(
@@ -256,11 +256,11 @@ def next_slice(connection: sqlite3.Connection, ledger_id: int, first_key: int = 
             keys.append(key)
         size += row_size
         if size >= SLICE_BYTES:
-            return Slice(ledger_id, keys, damaged, key + 1)
-    return Slice(ledger_id, keys, damaged, rows[-1][0] + 1 if len(rows) == SLICE_ROWS else None)
+            return DeletedRows(ledger_id, keys, damaged, key + 1)
+    return DeletedRows(ledger_id, keys, damaged, rows[-1][0] + 1 if len(rows) == SLICE_ROWS else None)
 
 
-def delete_slice(connection: sqlite3.Connection, rows: Slice) -> None:
+def delete_slice(connection: sqlite3.Connection, rows: DeletedRows) -> None:
     """Delete these rows, and with the last ones the mark of their ledger.
 
     A damaged row stays marked, because its chain of pages may lead into those of another row, which would be freed too.

@@ -16,28 +16,27 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-from pulsarium.broker.storage import older, segments
+from pulsarium.broker.storage import segments
 from pulsarium.broker.storage.database import (
     APPLICATION_ID,
     SCHEMA_VERSION,
     TABLES,
-    TABLES_WITHOUT_LOG,
-    WITHOUT_LOG,
     applied,
     has_tables,
     metadata,
     new_database,
-    newer,
+    newest,
     open_to_look,
+    other_format,
     put_metadata,
     transaction,
 )
 from pulsarium.broker.storage.entries import log_rows
 from pulsarium.broker.storage.entry_log import Tail
-from pulsarium.broker.storage.interface import Entries, Run, StorageError
+from pulsarium.broker.storage.interface import Entries, EntryRun, StorageError
 from pulsarium.broker.storage.log_files import LogFiles
 from pulsarium.broker.storage.segments import unpack
-from pulsarium.broker.storage.unapplied import recovered
+from pulsarium.broker.storage.unapplied import Unapplied, recovered
 
 ABOUT = "/snapshot"
 SHA256 = "sha256"
@@ -92,11 +91,9 @@ class Snapshot:
             if self._pragma("application_id") != APPLICATION_ID:
                 raise StorageError(f"{path} is not a snapshot")
             version = self._pragma("user_version")
-            if version > SCHEMA_VERSION:
-                raise StorageError(f"{path} {newer(self._connection, version)}: restore it with the newer one")
-            self._is_older = version < WITHOUT_LOG
-            tables = older.TABLES if self._is_older else TABLES if version > WITHOUT_LOG else TABLES_WITHOUT_LOG
-            if not has_tables(self._connection, tables):  # a view may return anything, and never end
+            if version != SCHEMA_VERSION:
+                raise StorageError(f"{path} {other_format(self._connection, version)}: restore it with that one")
+            if not has_tables(self._connection, TABLES):  # a view may return anything, and never end
                 raise StorageError(f"{path} is not a snapshot: its tables are not those of a store")
             problem = self._pragma("quick_check(1)")
             if problem != "ok":
@@ -105,66 +102,70 @@ class Snapshot:
             about = self.metadata.pop(ABOUT, None)
             self.about: dict[str, Any] = {} if about is None else dict(json.loads(about))
             self._log = None
-            if about is None and version > WITHOUT_LOG:
+            if about is None:
                 self._log = LogFiles(path.parent)
-                self._unapplied = recovered(Tail(self._log, applied(self._connection)))
+                self._unapplied = self._unapplied_of(path, self._log)
                 self.metadata = self._unapplied.over(self.metadata)
         except (sqlite3.Error, ValueError, TypeError, RecursionError) as error:
             raise StorageError(f"{path} is not a snapshot, or damaged: {error}") from error
         self._path = path
 
+    def _unapplied_of(self, path: Path, files: LogFiles) -> Unapplied:
+        """Return the commits of the log beside a database. Raise `StorageError` when some are damaged or missing."""
+        tail = Tail(files, applied(self._connection), newest(self._connection))
+        unapplied = recovered(tail)
+        for dropped in tail.dropped:
+            if dropped.rest is None or not dropped.rest.unfinished:
+                what = "is missing" if dropped.rest is None else f"is damaged at {dropped.rest.offset}"
+                raise StorageError(
+                    f"{path}: {files.path(dropped.file)} {what}; "
+                    f"start serve --data {path.parent}, which keeps what is before, and make a snapshot there"
+                )
+        return unapplied
+
     def _metadata(self, path: Path) -> dict[str, bytes]:
         try:
-            return older.metadata(self._connection) if self._is_older else metadata(self._connection)
+            return metadata(self._connection)
         except StorageError as error:
             raise StorageError(f"{path} is damaged: {error}") from error
 
     def _pragma(self, name: str) -> Any:
         return self._connection.execute(f"PRAGMA {name}").fetchone()[0]
 
-    def entries(self) -> Iterator[tuple[int, Run]]:
+    def entries(self) -> Iterator[tuple[int, EntryRun]]:
         """Yield all entries. Raise `StorageError` for damage, at the end when the checksum of the contents differs."""
         try:
             yield from self._entries()
         except (sqlite3.Error, TypeError) as error:  # SQLite columns may hold other types than they declare
             raise StorageError(f"{self._path} is damaged: {error}") from error
 
-    def _entries(self) -> Iterator[tuple[int, Run]]:
+    def _entries(self) -> Iterator[tuple[int, EntryRun]]:
         digest = _begin(self.metadata)
         deleted = set(segments.marked_deleted(self._connection))
-        for row in self._rows():
+        for row in segments.all_rows(self._connection):
             _count(digest, row)
             key, _, data, checksum = row
             if key >> 32 in deleted or (self._log and self._unapplied.is_deleted(key >> 32)):
                 continue
             if checksum != segments.checksum_of(key, data):
                 raise StorageError(f"{self._path} is damaged: entries of ledger {key >> 32}")
-            yield key >> 32, Run(key & 0xFFFFFFFF, unpack(data))
+            yield key >> 32, EntryRun(key & 0xFFFFFFFF, unpack(data))
         if self._log is not None:
             yield from self._log_entries(self._log)
         wanted = self.about.get(SHA256)
         if wanted is not None and wanted != digest.hexdigest():
             raise StorageError(f"{self._path} is damaged: its checksum differs")
 
-    def _log_entries(self, files: LogFiles) -> Iterator[tuple[int, Run]]:
+    def _log_entries(self, files: LogFiles) -> Iterator[tuple[int, EntryRun]]:
         try:
             for key, row in log_rows(self._connection, files, self._unapplied):
                 if row is None:
                     raise StorageError(f"{self._path} is damaged: entries of ledger {key >> 32}")
-                yield key >> 32, Run(key & 0xFFFFFFFF, unpack(row[2]))
+                yield key >> 32, EntryRun(key & 0xFFFFFFFF, unpack(row[2]))
         except FileNotFoundError as error:
             raise StorageError(
                 f"{self._path} lacks {error.filename}: stop its broker first, or find the file"
             ) from None
-
-    def _rows(self) -> Iterator[segments.Row]:
-        if not self._is_older:
-            yield from segments.all_rows(self._connection)
-            return
-        try:
-            yield from older.rows(self._connection)
-        except StorageError as error:
-            raise StorageError(f"{self._path} is damaged: {error}") from error
 
     def __enter__(self) -> Snapshot:
         return self

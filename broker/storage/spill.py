@@ -14,7 +14,7 @@ from functools import partial
 from pulsarium.broker.storage import segments
 from pulsarium.broker.storage.database import PAGE_SIZE, TABLES, transaction
 from pulsarium.broker.storage.deletions import Deletions
-from pulsarium.broker.storage.interface import Done, Run, StoredRun
+from pulsarium.broker.storage.interface import Done, EntryRun, StoredRun
 from pulsarium.broker.storage.worker import Job, JobWorker
 
 CACHE_KIB = 2048  # of changed pages before they are written to the file
@@ -33,7 +33,7 @@ class Spill(JobWorker):
         super().__init__("storage spill", connection)
         self._deletions = Deletions(connection)
 
-    def put(self, ledger_id: int, run: Run, done: Done) -> None:
+    def put(self, ledger_id: int, run: EntryRun, done: Done) -> None:
         """Store a run. `done` receives the result."""
 
         def insert(connection: sqlite3.Connection) -> None:
@@ -43,7 +43,7 @@ class Spill(JobWorker):
 
         self.submit(Job(insert, done, "spill"))
 
-    def put_now(self, ledger_id: int, run: Run) -> None:
+    def put_now(self, ledger_id: int, run: EntryRun) -> None:
         """Store a run on the calling thread. Raise `StorageError` on failure."""
         self.now(partial(segments.insert, rows=segments.rows_of(ledger_id, [run])))
 

@@ -14,25 +14,37 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import trio
 
 from pulsarium.broker.storage import entries as stored_entries
 from pulsarium.broker.storage.applier import Applier
-from pulsarium.broker.storage.committer import Commit, Committer, Replacement
-from pulsarium.broker.storage.database import DATABASE_NAME, WITHOUT_LOG, applied, metadata, open_database, open_reader
+from pulsarium.broker.storage.committer import CommittedBatch, Committer, Replacement
+from pulsarium.broker.storage.database import (
+    DATABASE_NAME,
+    applied,
+    metadata,
+    newest,
+    open_database,
+    open_reader,
+)
 from pulsarium.broker.storage.entry_log import EntryLog, Tail
-from pulsarium.broker.storage.interface import Batch, Done, Durability, Entries, ReadDone, Run, StorageError, StoredRun
+from pulsarium.broker.storage.interface import (
+    Batch,
+    Done,
+    Durability,
+    Entries,
+    EntryRun,
+    ReadDone,
+    StorageError,
+    StoredRun,
+)
 from pulsarium.broker.storage.log_files import LogFiles
 from pulsarium.broker.storage.persist import Hook, pass_by
 from pulsarium.broker.storage.place import DirectoryLock
 from pulsarium.broker.storage.probe import probe
 from pulsarium.broker.storage.unapplied import recovered
 from pulsarium.broker.storage.worker import GRACE_SECONDS, Barrier, Job, JobWorker, attempt
-
-if TYPE_CHECKING:
-    from pulsarium.broker.storage import migration
 
 
 class SqliteStorage:
@@ -46,13 +58,12 @@ class SqliteStorage:
         durability: Durability = "os",
         *,
         at: Hook = pass_by,
-        migrating: migration.Hook | None = None,
         grace: float = GRACE_SECONDS,
     ) -> None:
-        """Open or create the store in `directory`, and lock it. An older format is migrated, which may take long.
+        """Open or create the store in `directory`, and lock it.
 
-        `at` is called at each persist point on the commit thread, and `migrating` at each step of a migration. `grace`
-        is in seconds. Raise `StorageError` when the directory cannot be used, is in use, or holds something else.
+        `at` is called at each persist point on the commit thread. `grace` is in seconds. Raise `StorageError` when the
+        directory cannot be used, is in use, or holds something else.
         """
         path = directory / DATABASE_NAME
         self._kept: dict[str, bytes] | None = None  # the metadata, until the first use
@@ -63,20 +74,17 @@ class SqliteStorage:
             stack.callback(DirectoryLock(directory).release)
             # Closed in reverse order: the writer closes last, because the last connection copies SQLite's log.
             found = probe(path)
-            if found is not None and found.version < WITHOUT_LOG:
-                from pulsarium.broker.storage import migration
-
-                migration.migrate(path, found.version, migrating or migration.pass_by)
-                found = probe(path)
             writer = open_database(path, durability)
             self._files = LogFiles(directory)
-            tail = Tail(self._files, applied(writer))
+            tail = Tail(self._files, applied(writer), newest(writer))
             self._unapplied = recovered(tail)
-            tail.keep_lost()
-            self._kept = None if found is None else self._unapplied.over(found.metadata)
+            for dropped in tail.dropped:
+                dropped.report(self._files)
+            self.has_lost_commits = bool(tail.dropped)
+            self._kept = None if found is None else self._unapplied.over(found)
             self._applier = Applier(writer, self._files, self._unapplied, durability, at)
             stack.callback(self._applier.abandon)
-            entry_log = EntryLog(self._files, tail.end, durability)
+            entry_log = EntryLog(self._files, tail.end, durability, tail.newest)
             self._committer = Committer(entry_log, self._unapplied, self._applier, durability, at)
             stack.callback(self._committer.abandon)
             self._connection = open_reader(path)
@@ -106,9 +114,9 @@ class SqliteStorage:
 
     def commit(self, batch: Batch, done: Done) -> None:
         self._kept = None  # frees memory
-        self._committer.commit(Commit(batch, done))
+        self._committer.commit(CommittedBatch(batch, done))
 
-    def spill(self, ledger_id: int, run: Run, done: Done) -> None:
+    def spill(self, ledger_id: int, run: EntryRun, done: Done) -> None:
         raise NotImplementedError("committed entries are on disk already")
 
     def _read(self, ledger_id: int, first: int, last: int) -> partial[list[bytes]]:
@@ -133,7 +141,8 @@ class SqliteStorage:
         try:
             self._applier.start(ended)
             self._committer.start(ended)
-            self._applier.grew(deleted=self._unapplied.changes > 0)  # what an earlier process left
+            # What an earlier process left, and the end of what was lost.
+            self._applier.grew(deleted=self._unapplied.changes > 0 or self.has_lost_commits)
             self._reader.start(ended)
             task_status.started()
             await ended.wait()

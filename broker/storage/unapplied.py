@@ -11,16 +11,16 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 
-from pulsarium.broker.storage.entry_log import End, Tail, Written
+from pulsarium.broker.storage.entry_log import RecordEnd, Tail, Written
 from pulsarium.broker.storage.interface import StorageError
-from pulsarium.broker.storage.record import Piece
+from pulsarium.broker.storage.record import RowPlace
 
 
-class Part:
+class UnappliedPart:
     """Consecutive commits."""
 
-    def __init__(self, start: End) -> None:
-        self.pieces: dict[int, list[Piece]] = {}  # by ledger id, in order
+    def __init__(self, start: RecordEnd) -> None:
+        self.pieces: dict[int, list[RowPlace]] = {}  # by ledger id, in order
         self.metadata: dict[str, bytes | None] = {}
         self.deleted_ledgers: set[int] = set()
         self.start = self.end = start
@@ -35,12 +35,12 @@ class Part:
 class Unapplied:
     """The commits behind the applied ones. One writer at a time adds to them, on any thread."""
 
-    def __init__(self, applied: End) -> None:
+    def __init__(self, applied: RecordEnd) -> None:
         self._lock = threading.Lock()
-        self._parts = (Part(applied), Part(applied))  # what the applier works on; what came since
+        self._parts = (UnappliedPart(applied), UnappliedPart(applied))  # what the applier works on; what came since
 
     def add(
-        self, written: Iterable[Written], metadata: Mapping[str, bytes | None], deleted: Sequence[int], end: End
+        self, written: Iterable[Written], metadata: Mapping[str, bytes | None], deleted: Sequence[int], end: RecordEnd
     ) -> None:
         """Add a commit, which ends at `end`."""
         with self._lock:
@@ -61,12 +61,12 @@ class Unapplied:
             part.deleted_ledgers.update(deleted)
             part.end = end
 
-    def take(self) -> Part:
+    def take(self) -> UnappliedPart:
         """Return the commits to apply next: those of the last call until `applied` was called for them."""
         with self._lock:
             working, since = self._parts
             if working.is_empty:
-                working, since = since, Part(since.end)
+                working, since = since, UnappliedPart(since.end)
                 self._parts = working, since
             return working
 
@@ -74,12 +74,12 @@ class Unapplied:
         """Let the taken commits go, because the database has them."""
         with self._lock:
             _, since = self._parts
-            self._parts = Part(since.start), since
+            self._parts = UnappliedPart(since.start), since
 
-    def forget(self, end: End) -> None:
+    def forget(self, end: RecordEnd) -> None:
         """Let all commits before `end` go, because the database was replaced."""
         with self._lock:
-            self._parts = Part(end), Part(end)
+            self._parts = UnappliedPart(end), UnappliedPart(end)
 
     @property
     def size(self) -> int:
@@ -106,9 +106,9 @@ class Unapplied:
         """Return the ledgers that have entries in these commits, and stay."""
         return {ledger_id for part in self._parts for ledger_id in part.pieces if not self.is_deleted(ledger_id)}
 
-    def pieces(self, ledger_id: int, first: int, last: int) -> list[Piece]:
+    def pieces(self, ledger_id: int, first: int, last: int) -> list[RowPlace]:
         """Return the places of the rows that have the entries `first` to `last`, both included, in order."""
-        found = list[Piece]()
+        found = list[RowPlace]()
         for part in self._parts:
             pieces = part.pieces.get(ledger_id, ())
             start = bisect_left(pieces, first, key=_last_entry)
@@ -130,11 +130,11 @@ class Unapplied:
         return {**kept, **{path: value for path, value in changed.items() if value is not None}}
 
 
-def _first_entry(piece: Piece) -> int:
+def _first_entry(piece: RowPlace) -> int:
     return piece.first
 
 
-def _last_entry(piece: Piece) -> int:
+def _last_entry(piece: RowPlace) -> int:
     return piece.first + piece.entries - 1
 
 

@@ -12,7 +12,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import trio
 
-from pulsarium.broker.logs import Log
+from pulsarium.broker.logs import PartLog
 from pulsarium.broker.storage import segments
 from pulsarium.broker.storage.interface import DamagedEntriesError, ReadDone, StorageError
 
@@ -29,21 +29,21 @@ def attempt(work: Callable[[sqlite3.Connection], R], connection: sqlite3.Connect
         raise StorageError(str(error)) from error
 
 
-log = Log("storage")
+log = PartLog("storage")
 
 REMEMBERED = 1000  # texts of errors; later ones may be logged again
 GRACE_SECONDS = 1.0  # seconds that a stopping store works on earlier requests
 THREAD_ALIVE_SECONDS = 0.5  # between two checks of a thread while a caller waits
 
 
-class Request(Protocol):
+class WorkerRequest(Protocol):
     """A request to a worker."""
 
     @property
     def done(self) -> Callable[[StorageError], None]: ...
 
 
-T = TypeVar("T", bound=Request)
+T = TypeVar("T", bound=WorkerRequest)
 
 
 class Barrier:

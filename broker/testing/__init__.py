@@ -1,80 +1,10 @@
-"""Run a broker inside a test, in its own thread, with its lab and assertions.
+"""Run a broker inside a test. The names are those of `pulsarium.broker.testing.names`, imported on first use."""
 
-The fixtures are in `pulsarium.broker.pytest_plugin`.
-"""
+from typing import TYPE_CHECKING
 
-from pulsarium.broker.config import ConfigError
-from pulsarium.broker.lab.faults import (
-    Action,
-    Answer,
-    Close,
-    Corrupt,
-    Delay,
-    Drop,
-    Duplicate,
-    FaultError,
-    FaultRemoved,
-    Reorder,
-    Stall,
-    TappedFrame,
-    Truncate,
-    WrongRequestId,
-)
-from pulsarium.broker.lab.masks import Mask, MaskError
-from pulsarium.broker.lab.steering import ClockError
-from pulsarium.broker.lab.why import Why, WhyError
-from pulsarium.broker.testing.broker import PulsarBroker
-from pulsarium.broker.testing.checker import BrokerChecker
-from pulsarium.broker.testing.lab import (
-    BrokerCapture,
-    BrokerCaptures,
-    BrokerClock,
-    BrokerLinter,
-    BrokerMask,
-    BrokerMasks,
-    BrokerNamespaceClock,
-    FaultRule,
-    FaultRules,
-)
-from pulsarium.broker.testing.remote import NotOverHttp, RemoteBroker
-from pulsarium.broker.testing.running import Running, running
-from pulsarium.broker.testing.thread import BrokerEnded
+if TYPE_CHECKING:
+    from pulsarium.broker.testing.names import *  # noqa: F403
+else:
+    from pulsarium.broker import on_first_use
 
-__all__ = [
-    "Action",
-    "Answer",
-    "BrokerCapture",
-    "BrokerCaptures",
-    "BrokerChecker",
-    "BrokerClock",
-    "BrokerEnded",
-    "BrokerLinter",
-    "BrokerMask",
-    "BrokerMasks",
-    "BrokerNamespaceClock",
-    "ClockError",
-    "Close",
-    "ConfigError",
-    "Corrupt",
-    "Delay",
-    "Drop",
-    "Duplicate",
-    "FaultError",
-    "FaultRemoved",
-    "FaultRule",
-    "FaultRules",
-    "Mask",
-    "MaskError",
-    "NotOverHttp",
-    "PulsarBroker",
-    "RemoteBroker",
-    "Reorder",
-    "Running",
-    "Stall",
-    "TappedFrame",
-    "Truncate",
-    "Why",
-    "WhyError",
-    "WrongRequestId",
-    "running",
-]
+    __getattr__ = on_first_use(__name__, "names")

@@ -7,7 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from pulsarium.broker.lab.expectations import Acked, Delivered, Expectation, Produced
+from pulsarium.broker.lab import Lab
+from pulsarium.broker.lab.expectations import AckedExpectation, DeliveredExpectation, Expectation, Produced
 from pulsarium.broker.lab.namespaces import create_namespace, create_topic
 from pulsarium.broker.server import RunningCluster
 from pulsarium.broker.testing.checker import BrokerChecker
@@ -82,15 +83,18 @@ class PulsarBroker:
         """Return the checker that compares what clients experience with the promises of Pulsar."""
         return BrokerChecker(self.captures, self._running.broker.config.delayedDeliveryTickTimeMillis)
 
-    def why(self, topic: str, subscription: str | None = None, message_id: object = None) -> Why:
+    def why(
+        self, topic: str, subscription: str | None = None, message_id: object = None, *, producer: str | None = None
+    ) -> Why:
         """Explain why a message was not delivered, by default the next one that no consumer has.
 
         For a scalable topic (topic://) without a subscription, explain its last and next scaling.
 
-        The id has the form that clients print, or LEDGER:ENTRY. Raise `WhyError`.
+        With `producer`, explain why that producer, or any new one for "", cannot be created or cannot publish. The id
+        has the form that clients print, or LEDGER:ENTRY. Raise `WhyError`.
         """
         asked = None if message_id is None else str(message_id)
-        return self._thread.call(lambda: self._running.lab.why(topic, subscription, asked))
+        return self._thread.call(lambda: self._running.lab.why(topic, subscription, asked, producer))
 
     # state
 
@@ -173,23 +177,23 @@ class PulsarBroker:
         seconds, and say why the next message was not delivered.
         """
         __tracebackhide__ = True
-        self._expect(Delivered(self._cluster, topic, subscription, count), timeout)
+        self._expect(DeliveredExpectation(self._cluster, topic, subscription, count), timeout)
 
     def assert_acked(
         self, topic: str, subscription: str, count: int | None = None, *, timeout: float = TIMEOUT
     ) -> None:
         """Assert that exactly this number of messages is acknowledged since the subscription began, or all for None.
 
-        Messages that retention deleted do not count. The method waits for the acknowledgements. Raise `AssertionError`
-        as soon as there are too many, or when some are missing after `timeout` seconds, and explain the missing ones.
+        Messages that retention deleted, or that a seek, TTL or a request passed, do not count. The method waits for the
+        acknowledgements. Raise `AssertionError` as soon as there are too many, or when some are missing after `timeout`
+        seconds, and explain the missing ones.
         """
         __tracebackhide__ = True
-        self._expect(Acked(self._cluster, topic, subscription, count), timeout)
+        self._expect(AckedExpectation(self._cluster, topic, subscription, count), timeout)
 
     def _expect(self, expectation: Expectation, timeout: float) -> None:
         __tracebackhide__ = True
-        lab = self._cluster.lab
-        assert lab is not None
+        lab = self._cluster.attached(Lab)
         problem = self._thread.wait(None, lambda: lab.changes.problem(expectation, timeout))
         if problem is not None:
             raise AssertionError(problem)

@@ -11,10 +11,10 @@ from pulsarium.broker.lab.explore.failures import Failures
 from pulsarium.broker.lab.explore.kinds import KINDS, check
 from pulsarium.broker.lab.explore.plan import Plan
 from pulsarium.broker.lab.explore.script import ScriptError, parse
-from pulsarium.broker.lab.explore.search import Finding, Outcome, Search, Settings
+from pulsarium.broker.lab.explore.search import ExploredFailure, ExploreSettings, RunOutcome, Search
 from pulsarium.broker.testing.broker import PulsarBroker
 from pulsarium.broker.testing.exploring import ExploredRun
-from pulsarium.broker.testing.running import options_of
+from pulsarium.broker.testing.starting import options_of
 from pulsarium.broker.testing.thread import LoopThread
 
 Test = Callable[[PulsarBroker], object]
@@ -24,7 +24,7 @@ FAILURES = Path(".pulsarium/explore-failures")
 class Explored(AssertionError):
     """A run of a test has failed. The text has the least script. The cause is the error of the test."""
 
-    def __init__(self, finding: Finding) -> None:
+    def __init__(self, finding: ExploredFailure) -> None:
         self.finding = finding
         lines = [*report.about(finding), f"repeat: {report.pytest_mark(finding.script)}"]
         lines += ["frames around the last decision:", *(f"  {line}" for line in report.frames(finding))]
@@ -56,7 +56,7 @@ def explore(
     given = None if script is None else check(tuple(map(parse, script)))
     kept = Failures(failures, name) if failures is not None and given is None else None
     known = kept.scripts() if kept is not None else () if given is None else (given,)
-    search = Search(Settings(runs if given is None else 0, seed, only, without, rates or {}), known)
+    search = Search(ExploreSettings(runs if given is None else 0, seed, only, without, rates or {}), known)
     for trial in search.trials():
         trial.outcome = run_once(test, options, trial.plan)
     for finding in search.findings:
@@ -77,7 +77,7 @@ def wrong_arguments(script: Iterable[str], kinds: Iterable[str]) -> Iterator[str
             yield f"there is no kind {kind!r}; there are {', '.join(KINDS)}"
 
 
-def run_once(test: Test, options: ServeOptions, plan: Plan) -> Outcome:
+def run_once(test: Test, options: ServeOptions, plan: Plan) -> RunOutcome:
     """Run a test with a broker that follows a plan."""
     __tracebackhide__ = True
     run = ExploredRun(options, plan)

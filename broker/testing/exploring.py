@@ -9,22 +9,22 @@ from dataclasses import replace
 import trio
 
 from pulsarium.broker.config import ServeOptions
-from pulsarium.broker.lab.explore.explorer import Explorer, Run
+from pulsarium.broker.lab.explore.explorer import Explorer, PlannedRun
 from pulsarium.broker.lab.explore.plan import Plan
-from pulsarium.broker.lab.explore.search import Outcome
+from pulsarium.broker.lab.explore.search import RunOutcome
 from pulsarium.broker.server import RunningCluster, open_broker
 from pulsarium.broker.storage.lasting import LastingStorage
 from pulsarium.capture.check.checker import tally_of
-from pulsarium.capture.file import Record
+from pulsarium.capture.file import CaptureRecord
 
 
 class ExploredRun:
     """A run of a plan. Open its brokers once, and ask for the outcome afterwards."""
 
     def __init__(self, options: ServeOptions, plan: Plan) -> None:
-        self._run = Run(plan)
+        self._run = PlannedRun(plan)
         self._options = replace(options, config=replace(options.config, **self._run.settings()))
-        self._records: Sequence[Record] = ()
+        self._records: Sequence[CaptureRecord] = ()
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[RunningCluster]:
@@ -44,17 +44,17 @@ class ExploredRun:
                     self._records = sorted(capture.records(), key=lambda record: record.monotonic_ns)
                     nursery.cancel_scope.cancel()
 
-    def outcome(self, failure: str, *, output: str = "", error: BaseException | None = None) -> Outcome:
+    def outcome(self, failure: str, *, output: str = "", error: BaseException | None = None) -> RunOutcome:
         """Return the outcome. A broken promise of Pulsar is a failure too.
 
         `failure` says what the application reported, or "". `output` is the end of the output of a command, and `error`
         the exception of a test.
         """
         failure = failure or broken_promise(self._records)
-        return Outcome(failure, tuple(self._run.made), self._run.passed, self._records, output, error)
+        return RunOutcome(failure, tuple(self._run.made), self._run.passed, self._records, output, error)
 
 
-def broken_promise(records: Sequence[Record]) -> str:
+def broken_promise(records: Sequence[CaptureRecord]) -> str:
     """Return the first promise of Pulsar that a history breaks, or ""."""
     verdicts = tally_of(enumerate(records, 1)).verdicts
     return f"a promise of Pulsar was broken: {verdicts[0]}" if verdicts else ""

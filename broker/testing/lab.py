@@ -12,15 +12,15 @@ from typing import Any, Concatenate, Generic, Never, ParamSpec, Self, TypeVar, U
 from pulsarium.broker.lab.arguments import Selected, Which, Worn
 from pulsarium.broker.lab.capture import Capture, Captures
 from pulsarium.broker.lab.clock import LabClock, NamespaceClock
-from pulsarium.broker.lab.faults import Action, Faults, Rule
+from pulsarium.broker.lab.faults import Action, Faults, InstalledFault
 from pulsarium.broker.lab.faults.text import action_from_json
 from pulsarium.broker.lab.linter import Linter
 from pulsarium.broker.lab.masks import Mask, Masks, WornMask
 from pulsarium.broker.lab.steering import Steered
 from pulsarium.broker.server import RunningCluster
 from pulsarium.broker.testing.thread import LoopThread
-from pulsarium.capture.file import Record
-from pulsarium.capture.lint.checker import Finding
+from pulsarium.capture.file import CaptureRecord
+from pulsarium.capture.lint.checker import BrokenRule
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -67,7 +67,7 @@ def wait(method: Callable[Concatenate[T, P], Awaitable[R]]) -> Callable[Concaten
     return run
 
 
-class Look(Generic[T, R]):
+class SharedAttribute(Generic[T, R]):
     """An attribute that any thread may read, also after the broker has ended."""
 
     def __init__(self, get: Callable[[T], R]) -> None:
@@ -84,16 +84,16 @@ class Look(Generic[T, R]):
         raise AttributeError("this attribute is read-only")
 
 
-class FaultRule(Handle[Rule]):
+class FaultRule(Handle[InstalledFault]):
     """A rule that was added. Leaving its `with` block removes the rule."""
 
-    id = Look[Rule, int](lambda rule: rule.id)
+    id = SharedAttribute[InstalledFault, int](lambda rule: rule.id)
     """The id, as REST and the command line show it."""
-    hits = Look[Rule, int](lambda rule: rule.hits)
+    hits = SharedAttribute[InstalledFault, int](lambda rule: rule.hits)
     """How often the rule has acted. A rule that observes counts the frames."""
-    matched = Look[Rule, int](lambda rule: rule.matched)
+    matched = SharedAttribute[InstalledFault, int](lambda rule: rule.matched)
     """How many frames matched, also those that the rule passed over."""
-    remove = call(Rule.remove)
+    remove = call(InstalledFault.remove)
 
     def __repr__(self) -> str:
         return f"<fault {self.id}: {self._it.action} of {self._it.selector.command}, {self.hits} hits>"
@@ -143,10 +143,10 @@ class FaultRules(OnLoop[Faults]):
 class BrokerMask(Handle[WornMask]):
     """A mask that was added. Leaving its `with` block removes the mask."""
 
-    id = Look[WornMask, int](lambda worn: worn.id)
+    id = SharedAttribute[WornMask, int](lambda worn: worn.id)
     """The id, as REST and the command line show it."""
-    mask = Look[WornMask, Mask](lambda worn: worn.mask)
-    hits = Look[WornMask, int](lambda worn: worn.hits)
+    mask = SharedAttribute[WornMask, Mask](lambda worn: worn.mask)
+    hits = SharedAttribute[WornMask, int](lambda worn: worn.hits)
     """How many connections have received the mask."""
     remove = call(WornMask.remove)
 
@@ -178,7 +178,7 @@ C = TypeVar("C", bound=Steered)
 class SteeredClock(OnLoop[C]):
     """A clock of a broker, which a test steers."""
 
-    frozen = Look[Steered, bool](lambda clock: clock.frozen)
+    frozen = SharedAttribute[Steered, bool](lambda clock: clock.frozen)
     """Whether the clock is frozen."""
     now_ms = call(Steered.now_ms)
     freeze = call(Steered.freeze)
@@ -226,7 +226,7 @@ class BrokerNamespaceClock(SteeredClock[NamespaceClock]):
     broker.clock.of("public/orders").advance(timedelta(days=7))
     """
 
-    is_own = Look[NamespaceClock, bool](lambda clock: clock.is_own)
+    is_own = SharedAttribute[NamespaceClock, bool](lambda clock: clock.is_own)
     """True when the namespace has its own time, and does not follow the broker's clock."""
     include = call(NamespaceClock.include)
     exclude = call(NamespaceClock.exclude)
@@ -242,9 +242,9 @@ class BrokerClock(SteeredClock[LabClock]):
     included.
     """
 
-    included = Look[LabClock, Sequence[str]](lambda clock: clock.included)
+    included = SharedAttribute[LabClock, Sequence[str]](lambda clock: clock.included)
     """The names of the included timers."""
-    namespaces = Look[LabClock, Sequence[str]](lambda clock: clock.namespaces)
+    namespaces = SharedAttribute[LabClock, Sequence[str]](lambda clock: clock.namespaces)
     """The names of the namespaces that have their own time."""
     include = call(LabClock.include)
     exclude = call(LabClock.exclude)
@@ -260,17 +260,17 @@ class BrokerClock(SteeredClock[LabClock]):
 class BrokerCapture(Handle[Capture]):
     """A capture that was started. Leaving its `with` block ends the capture, which can still be read."""
 
-    id = Look[Capture, int](lambda capture: capture.id)
+    id = SharedAttribute[Capture, int](lambda capture: capture.id)
     """The id, as REST and the command line show it."""
-    path = Look[Capture, Path | None](lambda capture: capture.path)
+    path = SharedAttribute[Capture, Path | None](lambda capture: capture.path)
     """The file, or None for a capture in memory."""
-    frames = Look[Capture, int](lambda capture: capture.frames)
+    frames = SharedAttribute[Capture, int](lambda capture: capture.frames)
     """Number of frames so far."""
-    running = Look[Capture, bool](lambda capture: capture.running)
+    running = SharedAttribute[Capture, bool](lambda capture: capture.running)
     """Whether the capture is running."""
     stop = call(Capture.stop)
 
-    def records(self) -> Sequence[Record]:
+    def records(self) -> Sequence[CaptureRecord]:
         """Return all records that the capture has now: frames, and the start and end of connections."""
         return self._thread.call(lambda: list(self._it.records()))
 
@@ -307,7 +307,7 @@ class BrokerLinter(OnLoop[Linter]):
     def assert_clean(self) -> None:
         """Raise `AssertionError` when a client broke a rule."""
         __tracebackhide__ = True
-        found: list[Finding] = self.violations()
+        found: list[BrokenRule] = self.violations()
         wrong = [str(each) for each in found if each.side == "client"]
         if wrong:
             raise AssertionError("\n".join(["a client broke rules of the protocol:", *wrong]))

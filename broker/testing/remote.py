@@ -42,7 +42,7 @@ class NotOverHttp(AttributeError):
     """A method that only a broker in the test's own process has. The text says what to do instead."""
 
 
-class Refused(Exception):
+class RemoteRefusal(Exception):
     """A refusal of the broker."""
 
     def __init__(self, status: int, text: str) -> None:
@@ -58,7 +58,7 @@ class Http:
         self._open = build_opener(ProxyHandler({})).open
 
     def call(self, method: str, path: str, body: object = None, query: Mapping[str, object] = NO_QUERY) -> Any:
-        """Return the JSON of the answer, or None. Raise `Refused`, or `ConnectionError` without a broker."""
+        """Return the JSON of the answer, or None. Raise `RemoteRefusal`, or `ConnectionError` without a broker."""
         target = f"{self.url}{path}?{urlencode(query)}" if query else f"{self.url}{path}"
         data = None if body is None else json.dumps(body).encode()
         request = Request(target, data, {"Content-Type": "application/json"}, method=method)
@@ -66,7 +66,7 @@ class Http:
             with self._open(request) as answer:
                 said = answer.read()
         except HTTPError as error:
-            raise Refused(error.code, _reason(error)) from None
+            raise RemoteRefusal(error.code, _reason(error)) from None
         except URLError as error:
             raise ConnectionError(f"no broker answers at {self.url}: {error.reason}; start it first") from None
         return json.loads(said) if said else None
@@ -96,7 +96,7 @@ class RemoteClock:
     def _call(self, method: str, path: str = "", body: object = None) -> Mapping[str, Any]:
         try:
             shown: Mapping[str, Any] = self._http.call(method, f"/lab/clock{path}", body, self._query)
-        except Refused as refused:
+        except RemoteRefusal as refused:
             raise ClockError(str(refused)) from None
         return shown
 
@@ -205,14 +205,14 @@ class RemoteRule:
         __tracebackhide__ = True
         try:
             self._http.call("GET", f"/lab/faults/{self.id}/wait", query={"n": hits, "timeout": timeout})
-        except Refused as refused:
+        except RemoteRefusal as refused:
             raise (AssertionError if refused.status == 408 else FaultError)(str(refused)) from None
 
     def remove(self) -> None:
         """Remove the rule."""
         try:
             self._http.call("DELETE", f"/lab/faults/{self.id}")
-        except Refused as refused:
+        except RemoteRefusal as refused:
             if refused.status != 404:
                 raise
 
@@ -236,7 +236,7 @@ class RemoteFaults:
         asked = {"command": command, "action": action_to_json(found), **arguments}
         try:
             rule = RemoteRule(self._http, self._http.call("POST", "/lab/faults", asked))
-        except Refused as refused:
+        except RemoteRefusal as refused:
             raise FaultError(str(refused)) from None
         self.rules.append(rule)
         return rule
@@ -263,7 +263,7 @@ class RemoteBroker:
         """The URL http://host:port."""
         try:
             self._http.call("GET", "/lab/clock")
-        except Refused as refused:
+        except RemoteRefusal as refused:
             raise ConnectionError(f"the broker at {admin_url} has no lab ({refused}): name one of Pulsarium") from None
         self.service_url = str(self._http.call("GET", "/lookup/v2/topic/persistent/public/default/x")["brokerUrl"])
         """The URL pulsar://host:port."""
@@ -310,7 +310,7 @@ class RemoteBroker:
         __tracebackhide__ = True
         try:
             self._http.call("GET", "/lab/wait", query=query)
-        except Refused as refused:
+        except RemoteRefusal as refused:
             raise (AssertionError if refused.status == 408 else ValueError)(str(refused)) from None
 
     def reset(self) -> None:
@@ -321,7 +321,7 @@ class RemoteBroker:
         """Create a namespace, and return its name. See `PulsarBroker.create_namespace`."""
         try:
             made = self._http.call("POST", "/lab/namespaces", {"name": name, "policies": policies})
-        except Refused as refused:
+        except RemoteRefusal as refused:
             raise ValueError(str(refused)) from None
         return str(made["name"])
 
@@ -335,6 +335,6 @@ class RemoteBroker:
         path = f"/admin/v2/{name.domain}/{name.namespace_name}/{quote(name.local_name, safe='')}"
         try:
             self._http.call("PUT", f"{path}/partitions" if partitions else path, partitions or None)
-        except Refused as refused:
+        except RemoteRefusal as refused:
             raise ValueError(str(refused)) from None
         return str(name)

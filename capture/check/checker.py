@@ -7,25 +7,25 @@ from typing import Any
 
 from pulsarium.capture.check import promises
 from pulsarium.capture.check.history import (
-    Delivery,
-    Ended,
+    ConsumerHistory,
+    EntryDeliveries,
+    FramePlace,
     History,
-    Message,
-    Outcome,
-    Place,
-    Reader,
-    Subscription,
+    SentMessage,
+    SubscriptionHistory,
+    TransactionHistory,
+    TransactionOutcome,
     place_of,
 )
 from pulsarium.capture.check.judges import CROSSING_NS, Arrived, Assumptions, Judges
 from pulsarium.capture.check.verdict import Tally
-from pulsarium.capture.file import Kind, Record
-from pulsarium.capture.lint.checker import Seen, Walk
-from pulsarium.capture.lint.exchanges import OK, Exchange
+from pulsarium.capture.file import CaptureRecord, EventKind
+from pulsarium.capture.lint.checker import RecordFindings, Walk
+from pulsarium.capture.lint.exchanges import OK, LintedExchange
 from pulsarium.capture.lint.frames import Frame
 from pulsarium.capture.lint.members import Bounded
 from pulsarium.capture.lint.shared import position_of, transaction_of
-from pulsarium.capture.lint.state import State
+from pulsarium.capture.lint.state import LintedConnection
 from pulsarium.proto.commands import Direction
 from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.errors import EntryError
@@ -46,12 +46,12 @@ class HistoryChecker:
         self._walk = Walk(judging=True, whole=assumed.whole)
         self._history = History()
         self._judges = Judges(self._history, self.tally, assumed)
-        self._sends: Bounded[tuple[int, int], Message] = Bounded(_MOST_IN_FLIGHT)
-        self._last: Bounded[tuple[int, int, int], Message] = Bounded(_MOST_IN_FLIGHT)
+        self._sends: Bounded[tuple[int, int], SentMessage] = Bounded(_MOST_IN_FLIGHT)
+        self._last: Bounded[tuple[int, int, int], SentMessage] = Bounded(_MOST_IN_FLIGHT)
         """Last stored message of each producer on its connection."""
-        self._place: Place | None = None
+        self._place: FramePlace | None = None
 
-    def feed(self, number: int, record: Record) -> None:
+    def feed(self, number: int, record: CaptureRecord) -> None:
         """Add a record, with its number in the capture."""
         checker, seen = self._walk.feed(record)
         state, frame = checker.state, seen.frame
@@ -66,7 +66,7 @@ class HistoryChecker:
                     react(self, state, frame, self._place)
         for exchange in seen.exchanges:
             self._ended(exchange, number)
-        if record.kind is Kind.CLOSED:
+        if record.kind is EventKind.CLOSED:
             self._closed(record, number)
 
     def end(self) -> Tally:
@@ -78,7 +78,7 @@ class HistoryChecker:
         self._judges.end()
         return self.tally
 
-    def _permits(self, frame: Frame, seen: Seen, place: Place) -> None:
+    def _permits(self, frame: Frame, seen: RecordFindings, place: FramePlace) -> None:
         """Take the linter's word on permits."""
         broken = [each for each in seen.violations if each.rule is promises.PERMITS]
         for violation in broken:
@@ -89,7 +89,7 @@ class HistoryChecker:
 
     # ---- producers
 
-    def _send(self, state: State, frame: Frame, place: Place) -> None:
+    def _send(self, state: LintedConnection, frame: Frame, place: FramePlace) -> None:
         producer = state.producer(frame)
         if producer is None or producer.topic.startswith("non-persistent:"):
             return
@@ -99,7 +99,7 @@ class HistoryChecker:
         for each, payload in sent.messages:
             if each.HasField("partition_key"):
                 keys[not payload].add(each.partition_key)  # compaction takes an empty payload for a deletion
-        self._sends[frame.record.connection, frame.number] = Message(
+        self._sends[frame.record.connection, frame.number] = SentMessage(
             sent=place,
             session=(frame.record.connection, frame.producer_id or 0, producer.opened),
             producer=metadata.producer_name,
@@ -115,7 +115,7 @@ class HistoryChecker:
             stored=place,
         )
 
-    def _receipt(self, exchange: Exchange, place: Place) -> None:
+    def _receipt(self, exchange: LintedExchange, place: FramePlace) -> None:
         request, answer = exchange.request, exchange.answer
         message = self._sends.pop((request.record.connection, request.number))
         if message is None or answer is None or answer.name != "SEND_RECEIPT" or not request.topic:
@@ -133,7 +133,7 @@ class HistoryChecker:
 
     # ---- consumers
 
-    def _subscribed(self, state: State, request: Frame, place: Place) -> None:
+    def _subscribed(self, state: LintedConnection, request: Frame, place: FramePlace) -> None:
         seen = state.consumer(request)
         if seen is None or seen.opened != request.number or seen.topic.startswith("non-persistent:"):
             return
@@ -143,7 +143,7 @@ class HistoryChecker:
             self._leave(found, place, ended=True)
             found = None
         if found is None:
-            found = Subscription(
+            found = SubscriptionHistory(
                 seen.subscription,
                 topic,
                 seen.type,
@@ -162,19 +162,19 @@ class HistoryChecker:
         if found.type == CommandSubscribe.Failover:
             found.cause_ns = max(found.cause_ns, place.ns)
         found.readers = [each for each in found.readers if each.open]
-        reader = Reader(found, seen, request.record.connection, starved_ns=_FOREVER)
+        reader = ConsumerHistory(found, seen, request.record.connection, starved_ns=_FOREVER)
         found.readers.append(reader)
         self._history.readers[request.record.connection, request.consumer_id or 0] = reader
 
-    def _reader(self, frame: Frame) -> Reader | None:
+    def _reader(self, frame: Frame) -> ConsumerHistory | None:
         return self._history.readers.get((frame.record.connection, frame.consumer_id or 0))
 
-    def _flow(self, state: State, frame: Frame, place: Place) -> None:
+    def _flow(self, state: LintedConnection, frame: Frame, place: FramePlace) -> None:
         reader = self._reader(frame)
         if reader is not None and reader.starved_ns == _FOREVER and reader.seen.permits > 0:
             reader.starved_ns = place.ns
 
-    def _message(self, state: State, frame: Frame, place: Place) -> None:
+    def _message(self, state: LintedConnection, frame: Frame, place: FramePlace) -> None:
         reader = self._reader(frame)
         if reader is None:
             return
@@ -191,7 +191,7 @@ class HistoryChecker:
         self._judges.delivered(Arrived(place, reader, position, key, transaction, *times, before))
         first = place if before is None else before.first
         committed = None if before is None else before.committed_by
-        subscription.deliveries[position] = Delivery(first, place, reader, committed_by=committed)
+        subscription.deliveries[position] = EntryDeliveries(first, place, reader, committed_by=committed)
         if subscription.last is None or position > subscription.last:
             subscription.last = position
         if key:
@@ -199,7 +199,7 @@ class HistoryChecker:
         if reader.seen.permits <= 0:
             reader.starved_ns = _FOREVER
 
-    def _ack(self, state: State, frame: Frame, place: Place) -> None:
+    def _ack(self, state: LintedConnection, frame: Frame, place: FramePlace) -> None:
         reader, body = self._reader(frame), frame.body
         if reader is None or not reader.open or body.HasField("validation_error"):
             return
@@ -228,7 +228,7 @@ class HistoryChecker:
             elif max(cause_ns, delivery.cause_ns) + CROSSING_NS < delivery.last.ns:
                 delivery.acked = place
 
-    def _redeliver(self, state: State, frame: Frame, place: Place) -> None:
+    def _redeliver(self, state: LintedConnection, frame: Frame, place: FramePlace) -> None:
         reader = self._reader(frame)
         if reader is None:
             return
@@ -242,23 +242,23 @@ class HistoryChecker:
             if delivery is not None:
                 delivery.cause_ns = place.ns
 
-    def _seek(self, state: State, frame: Frame, place: Place) -> None:
+    def _seek(self, state: LintedConnection, frame: Frame, place: FramePlace) -> None:
         reader = self._reader(frame)
         if reader is not None:
             reader.subscription.jump(place.ns)
             reader.subscription.forget_acks()
 
-    def _active(self, state: State, frame: Frame, place: Place) -> None:
+    def _active(self, state: LintedConnection, frame: Frame, place: FramePlace) -> None:
         reader = self._reader(frame)
         if reader is not None:
             reader.subscription.cause_ns = place.ns
 
-    def _closes(self, state: State, frame: Frame, place: Place) -> None:
+    def _closes(self, state: LintedConnection, frame: Frame, place: FramePlace) -> None:
         reader = self._reader(frame)
         if reader is not None:
             self._leave(reader.subscription, place)
 
-    def _closed_by_broker(self, state: State, frame: Frame, place: Place) -> None:
+    def _closed_by_broker(self, state: LintedConnection, frame: Frame, place: FramePlace) -> None:
         reader = self._reader(frame)
         if reader is None:
             return
@@ -268,12 +268,12 @@ class HistoryChecker:
         if not self._assumed.nothing_unseen:
             reader.subscription.forget_acks()
 
-    def _unsubscribed(self, request: Frame, place: Place) -> None:
+    def _unsubscribed(self, request: Frame, place: FramePlace) -> None:
         reader = self._reader(request)
         if reader is not None:
             self._leave(reader.subscription, place, ended=True)
 
-    def _leave(self, subscription: Subscription, place: Place, *, ended: bool = False) -> None:
+    def _leave(self, subscription: SubscriptionHistory, place: FramePlace, *, ended: bool = False) -> None:
         """Judge a subscription before a consumer leaves. `ended` says that the subscription ends too."""
         self._judges.leaves(subscription, place)
         known = subscription.topic.subscriptions
@@ -281,9 +281,9 @@ class HistoryChecker:
             self._judges.finished(subscription)
             del known[subscription.name]
 
-    def _closed(self, record: Record, number: int) -> None:
+    def _closed(self, record: CaptureRecord, number: int) -> None:
         """End the consumers of a closed connection. A broker that closes one may have crashed."""
-        place = Place(number, record.connection, 0, "CLOSED", record.monotonic_ns, record.wall_ns)
+        place = FramePlace(number, record.connection, 0, "CLOSED", record.monotonic_ns, record.wall_ns)
         crashed = record.sender is _BROKER or bool(record.note.get("reason"))
         for reader in [each for each in self._history.readers.values() if each.connection == record.connection]:
             if not reader.gone:
@@ -295,37 +295,39 @@ class HistoryChecker:
 
     # ---- transactions
 
-    def _ends_transaction(self, state: State, frame: Frame, place: Place) -> None:
+    def _ends_transaction(self, state: LintedConnection, frame: Frame, place: FramePlace) -> None:
         transaction = transaction_of(frame.body)
         ended = self._history.transactions.get(transaction)
-        if ended is not None and ended.outcome is Outcome.OPEN:
-            ended.outcome = Outcome.ABORTING if frame.body.txn_action == ABORT else Outcome.COMMITTING
+        if ended is not None and ended.outcome is TransactionOutcome.OPEN:
+            ended.outcome = (
+                TransactionOutcome.ABORTING if frame.body.txn_action == ABORT else TransactionOutcome.COMMITTING
+            )
             ended.place = place
 
-    def _ends_part(self, state: State, frame: Frame, place: Place) -> None:
+    def _ends_part(self, state: LintedConnection, frame: Frame, place: FramePlace) -> None:
         """Forget a transaction that a client ends without the coordinator."""
         transaction = transaction_of(frame.body)
         if transaction is not None:
             self._history.transactions.pop(transaction)
 
-    def _transaction_ended(self, request: Frame, place: Place, *, ok: bool) -> None:
+    def _transaction_ended(self, request: Frame, place: FramePlace, *, ok: bool) -> None:
         transaction = transaction_of(request.body)
         ended = self._history.transactions.get(transaction)
         if ended is None or transaction is None:
             return
         if not ok:
             self._history.transactions.pop(transaction)  # nobody knows how it ended
-        elif ended.outcome is Outcome.COMMITTING:
-            ended.outcome, ended.place = Outcome.COMMITTED, place
+        elif ended.outcome is TransactionOutcome.COMMITTING:
+            ended.outcome, ended.place = TransactionOutcome.COMMITTED, place
             self._judges.committed(transaction, ended, place)
             ended.acks.clear()
-        elif ended.outcome is Outcome.ABORTING:
-            ended.outcome, ended.place = Outcome.ABORTED, place
+        elif ended.outcome is TransactionOutcome.ABORTING:
+            ended.outcome, ended.place = TransactionOutcome.ABORTED, place
             ended.acks.clear()
 
     # ---- answers
 
-    def _ended(self, exchange: Exchange, number: int) -> None:
+    def _ended(self, exchange: LintedExchange, number: int) -> None:
         request, answer, ok = exchange.request, exchange.answer, exchange.outcome == OK
         if answer is None:
             self._sends.pop((request.record.connection, request.number))
@@ -346,7 +348,7 @@ class HistoryChecker:
                     reader.subscription.jump(place.ns)
                     reader.subscription.forget_acks()
             case "NEW_TXN" if ok and (given := transaction_of(answer.body)) is not None:
-                self._history.transactions[given] = Ended(Outcome.OPEN, place)
+                self._history.transactions[given] = TransactionHistory(TransactionOutcome.OPEN, place)
             case "END_TXN":
                 self._transaction_ended(request, place, ok=ok)
             case "ACK" if not ok:
@@ -366,7 +368,7 @@ class HistoryChecker:
                 ended.acks = [each for each in ended.acks if each[:2] != (reader.subscription, position)]
 
 
-def tally_of(numbered: Iterable[tuple[int, Record]], assumed: Assumptions | None = None) -> Tally:
+def tally_of(numbered: Iterable[tuple[int, CaptureRecord]], assumed: Assumptions | None = None) -> Tally:
     """Judge a whole history of records, each with its number in the capture, and return all verdicts."""
     checker = HistoryChecker(assumed)
     for number, record in numbered:
@@ -381,7 +383,7 @@ def _from_start(body: Any) -> bool:
     return bool(body.initialPosition == CommandSubscribe.Earliest)
 
 
-_REACTIONS: dict[tuple[str, Direction], Callable[[HistoryChecker, State, Frame, Place], None]] = {
+_REACTIONS: dict[tuple[str, Direction], Callable[[HistoryChecker, LintedConnection, Frame, FramePlace], None]] = {
     ("SEND", _CLIENT): HistoryChecker._send,
     ("FLOW", _CLIENT): HistoryChecker._flow,
     ("ACK", _CLIENT): HistoryChecker._ack,

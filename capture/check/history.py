@@ -18,7 +18,7 @@ NEVER = -(1 << 62)
 """A time before all others."""
 
 
-class Place(NamedTuple):
+class FramePlace(NamedTuple):
     """A frame of the history: number of its record in the capture, connection, number in the connection, command."""
 
     record: int
@@ -32,13 +32,13 @@ class Place(NamedTuple):
         return f"{self.command} (connection {self.connection}, frame {self.frame})"
 
 
-def place_of(number: int, frame: Frame) -> Place:
+def place_of(number: int, frame: Frame) -> FramePlace:
     record = frame.record
-    return Place(number, record.connection, frame.number, frame.name, record.monotonic_ns, record.wall_ns)
+    return FramePlace(number, record.connection, frame.number, frame.name, record.monotonic_ns, record.wall_ns)
 
 
 @dataclass(slots=True)
-class Message:
+class SentMessage:
     """An entry that a client sent. `position` and `stored` are those of its receipt.
 
     session: connection, producer id and number of its PRODUCER. part: number of the chunk. keys: keys of its messages
@@ -46,7 +46,7 @@ class Message:
     the entry: it is no marker, and no chunk of a message that may be incomplete.
     """
 
-    sent: Place
+    sent: FramePlace
     session: tuple[int, int, int]
     producer: str
     sequence: int
@@ -57,34 +57,34 @@ class Message:
     deleted: frozenset[str]
     visible: bool
     position: Position
-    stored: Place
+    stored: FramePlace
 
 
 @dataclass(slots=True)
-class Delivery:
+class EntryDeliveries:
     """Deliveries of an entry to a subscription: the first, the last, and the consumer of the last."""
 
-    first: Place
-    last: Place
-    reader: Reader
+    first: FramePlace
+    last: FramePlace
+    reader: ConsumerHistory
     cause_ns: int = NEVER
     """Time of the last request that names this entry for redelivery."""
     released: bool = False
     """True when the consumer acknowledged the entry since its last delivery, perhaps in a transaction."""
-    acked: Place | None = None
-    committed_by: tuple[Transaction, Place] | None = None
+    acked: FramePlace | None = None
+    committed_by: tuple[Transaction, FramePlace] | None = None
     """The committed transaction that acknowledged the entry."""
 
 
 @dataclass(slots=True, eq=False)
-class Reader:
+class ConsumerHistory:
     """A consumer of a subscription.
 
     seen: the linter's state of the consumer. starved_ns: last time at which it had no permits. cause_ns: time of the
     last event after which the broker redelivers all messages of the consumer.
     """
 
-    subscription: Subscription
+    subscription: SubscriptionHistory
     seen: Consumer
     connection: int
     starved_ns: int
@@ -102,7 +102,7 @@ class Reader:
 
 
 @dataclass(slots=True, eq=False)
-class Subscription:
+class SubscriptionHistory:
     """A subscription, from the first SUBSCRIBE of the capture on.
 
     from_start: whether it began before the first message. born: record number of the answer to that SUBSCRIBE. last:
@@ -111,7 +111,7 @@ class Subscription:
     """
 
     name: str
-    topic: Topic
+    topic: TopicHistory
     type: int
     durable: bool
     read_compacted: bool
@@ -121,13 +121,13 @@ class Subscription:
     last: Position | None = (-1, -1)
     jumped: bool = False
     cause_ns: int = NEVER
-    readers: list[Reader] = field(default_factory=list)
-    deliveries: Bounded[Position, Delivery] = field(default_factory=lambda: Bounded(_MOST_MESSAGES))
-    acked_through: Place | None = None
+    readers: list[ConsumerHistory] = field(default_factory=list)
+    deliveries: Bounded[Position, EntryDeliveries] = field(default_factory=lambda: Bounded(_MOST_MESSAGES))
+    acked_through: FramePlace | None = None
     acked_position: Position = (-1, -1)
     keys: Bounded[str, Position] = field(default_factory=lambda: Bounded(_MOST_MESSAGES))
     """Position of the last delivered entry of each key."""
-    suspects: dict[Position, tuple[str, Place]] = field(default_factory=dict)
+    suspects: dict[Position, tuple[str, FramePlace]] = field(default_factory=dict)
     """Undelivered messages that are probably lost, each with the evidence."""
     held_back: bool = False
     """True when a delayed message was delivered after a wait, so that delayed delivery is on."""
@@ -158,7 +158,7 @@ class Subscription:
         for each in self.deliveries.values():
             each.acked = each.committed_by = None
 
-    def acked_by(self, position: Position) -> Place | None:
+    def acked_by(self, position: Position) -> FramePlace | None:
         """Return the acknowledgement of an entry, or None."""
         delivery = self.deliveries.get(position)
         if delivery is not None and delivery.acked is not None:
@@ -166,16 +166,16 @@ class Subscription:
         return self.acked_through if position <= self.acked_position else None
 
 
-class Topic:
+class TopicHistory:
     """A topic: its stored messages in the order of positions, and its subscriptions."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.positions: list[Position] = []
-        self.subscriptions: dict[str, Subscription] = {}
+        self.subscriptions: dict[str, SubscriptionHistory] = {}
         self.deduplicated: list[int] = []
         """Record numbers of receipts that show deduplication: those of duplicates. The first and the last are kept."""
-        self.sequences: Bounded[tuple[str, int, int], Message] = Bounded(_MOST_MESSAGES)
+        self.sequences: Bounded[tuple[str, int, int], SentMessage] = Bounded(_MOST_MESSAGES)
         """First stored message by producer, sequence id and chunk."""
         self.newest: Bounded[str, Position] = Bounded(_MOST_MESSAGES)
         """Position of the newest message of each key."""
@@ -186,7 +186,7 @@ class Topic:
         """Return the positions of stored messages between two positions, without these."""
         return self.positions[bisect_right(self.positions, after) : bisect_left(self.positions, before)]
 
-    def add(self, message: Message) -> None:
+    def add(self, message: SentMessage) -> None:
         """Add a stored message."""
         position = message.position
         insort(self.positions, position)
@@ -197,7 +197,7 @@ class Topic:
                 self.newest[key] = max(position, self.newest.get(key) or position)
 
 
-class Outcome(Enum):
+class TransactionOutcome(Enum):
     """State of a transaction, as the client knows it."""
 
     OPEN = "open"
@@ -208,30 +208,30 @@ class Outcome(Enum):
 
 
 @dataclass(slots=True)
-class Ended:
+class TransactionHistory:
     """A transaction: its outcome, the frame of the outcome, and the deliveries that it acknowledges."""
 
-    outcome: Outcome
-    place: Place
-    acks: list[tuple[Subscription, Position, Place]] = field(default_factory=list)
+    outcome: TransactionOutcome
+    place: FramePlace
+    acks: list[tuple[SubscriptionHistory, Position, FramePlace]] = field(default_factory=list)
 
 
 class History:
     """The topics and transactions of a capture."""
 
     def __init__(self) -> None:
-        self.topics: dict[str, Topic] = {}
-        self.messages: Bounded[tuple[str, Position], Message] = Bounded(_MOST_MESSAGES)
-        self.transactions: Bounded[Transaction, Ended] = Bounded(_MOST_MESSAGES)
-        self.readers: Bounded[tuple[int, int], Reader] = Bounded(_MOST_MEMBERS)
+        self.topics: dict[str, TopicHistory] = {}
+        self.messages: Bounded[tuple[str, Position], SentMessage] = Bounded(_MOST_MESSAGES)
+        self.transactions: Bounded[Transaction, TransactionHistory] = Bounded(_MOST_MESSAGES)
+        self.readers: Bounded[tuple[int, int], ConsumerHistory] = Bounded(_MOST_MEMBERS)
 
-    def topic(self, name: str) -> Topic:
-        return self.topics.setdefault(name, Topic(name))
+    def topic(self, name: str) -> TopicHistory:
+        return self.topics.setdefault(name, TopicHistory(name))
 
-    def message(self, topic: Topic, position: Position) -> Message | None:
+    def message(self, topic: TopicHistory, position: Position) -> SentMessage | None:
         return self.messages.get((topic.name, position))
 
-    def outcome(self, transaction: Transaction | None) -> Outcome | None:
+    def outcome(self, transaction: Transaction | None) -> TransactionOutcome | None:
         """Return the outcome of a transaction, or None when the capture does not have its beginning."""
         ended = self.transactions.get(transaction)
         return None if ended is None else ended.outcome

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from pulsarium.capture.check import promises
 from pulsarium.capture.check.history import (
     NEVER,
-    Delivery,
-    Ended,
+    ConsumerHistory,
+    EntryDeliveries,
+    FramePlace,
     History,
-    Message,
-    Outcome,
-    Place,
-    Reader,
-    Subscription,
-    Topic,
+    SentMessage,
+    SubscriptionHistory,
+    TopicHistory,
+    TransactionHistory,
+    TransactionOutcome,
 )
 from pulsarium.capture.check.verdict import Tally
 from pulsarium.capture.lint.members import Position
@@ -36,14 +36,14 @@ _MOST_REPEATED = 10_000
 class Arrived:
     """A MESSAGE: its entry's position, key, transaction and time, and the earlier delivery of the entry."""
 
-    place: Place
-    reader: Reader
+    place: FramePlace
+    reader: ConsumerHistory
     position: Position
     key: str
     transaction: Transaction | None
     publish_ms: int
     deliver_at_ms: int
-    before: Delivery | None
+    before: EntryDeliveries | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +66,11 @@ class Judges:
         self._history = history
         self._tally = tally
         self._assumed = assumed
-        self._repeated: list[tuple[Topic, Message, Message]] = []
+        self._repeated: list[tuple[TopicHistory, SentMessage, SentMessage]] = []
 
     # ---- stored messages
 
-    def stored(self, topic: Topic, message: Message, last: Message | None) -> None:
+    def stored(self, topic: TopicHistory, message: SentMessage, last: SentMessage | None) -> None:
         """Judge a receipt. `last` is the previous stored message of the same producer on the same connection."""
         if last is not None:
             if (last.sent.record < message.sent.record) == (last.position < message.position):
@@ -121,14 +121,14 @@ class Judges:
         if subscription.key_shared and event.key and not subscription.out_of_order:
             self._of_key(event, subscription)
 
-    def _visible(self, event: Arrived, subscription: Subscription) -> None:
+    def _visible(self, event: Arrived, subscription: SubscriptionHistory) -> None:
         transaction = event.transaction
         outcome = self._history.outcome(transaction)
         if transaction is None or outcome is None:
             return
-        if outcome is Outcome.OPEN:
+        if outcome is TransactionOutcome.OPEN:
             promise, what = promises.DIRTY, "is open"
-        elif outcome in (Outcome.ABORTING, Outcome.ABORTED):
+        elif outcome in (TransactionOutcome.ABORTING, TransactionOutcome.ABORTED):
             promise, what = promises.ABORTED, "was aborted"
         else:
             self._tally.keep(promises.DIRTY)
@@ -138,7 +138,7 @@ class Judges:
         detail = f"{_id(event.position)} of transaction ({transaction[0]},{transaction[1]}), which {what}"
         self._breach(promise, detail, subscription, ended.place, event.place)
 
-    def _on_time(self, event: Arrived, subscription: Subscription) -> None:
+    def _on_time(self, event: Arrived, subscription: SubscriptionHistory) -> None:
         message = self._history.message(subscription.topic, event.position)
         begin = event.place if message is None else message.sent
         waited_ms = (event.place.ns - begin.ns) / 1_000_000
@@ -153,7 +153,7 @@ class Judges:
             detail = f"{_id(event.position)} came {early_ms / 1000:.1f} s before its time"
             self._breach(promises.EARLY, detail, subscription, message.sent, event.place)
 
-    def _again(self, event: Arrived, before: Delivery, subscription: Subscription) -> None:
+    def _again(self, event: Arrived, before: EntryDeliveries, subscription: SubscriptionHistory) -> None:
         cause_ns = max(before.cause_ns, before.reader.cause_ns, subscription.cause_ns)
         caused = cause_ns + CROSSING_NS >= before.last.ns or not before.reader.open
         acked = subscription.acked_by(event.position)
@@ -168,7 +168,7 @@ class Judges:
             detail = f"{_id(event.position)} was delivered again after its acknowledgement"
             self._breach(promises.ACKED, detail, subscription, before.last, acked, event.place)
 
-    def _in_order(self, event: Arrived, subscription: Subscription) -> None:
+    def _in_order(self, event: Arrived, subscription: SubscriptionHistory) -> None:
         last = subscription.last
         if last is None or last < event.position:
             self._tally.keep(promises.SUBSCRIPTION_ORDER)
@@ -178,7 +178,7 @@ class Judges:
         frames = (event.place,) if after is None else (after.first, event.place)
         self._breach(promises.SUBSCRIPTION_ORDER, detail, subscription, *frames)
 
-    def _of_key(self, event: Arrived, subscription: Subscription) -> None:
+    def _of_key(self, event: Arrived, subscription: SubscriptionHistory) -> None:
         last = subscription.keys.get(event.key)
         previous = None if last is None else subscription.deliveries.get(last)
         if last is None or previous is None:
@@ -200,7 +200,7 @@ class Judges:
 
     # ---- messages that are absent
 
-    def _skipped(self, event: Arrived, subscription: Subscription, after: Position) -> None:
+    def _skipped(self, event: Arrived, subscription: SubscriptionHistory, after: Position) -> None:
         """Judge the stored messages that a delivery in order passed over."""
         for position in subscription.topic.between(after, event.position):
             message = self._history.message(subscription.topic, position)
@@ -219,7 +219,7 @@ class Judges:
                 if (ready and self._assumed.whole) or self._assumed.nothing_unseen:
                     subscription.suspects[position] = (f"{_id(event.position)} came", event.place)
 
-    def _compacted(self, event: Arrived, subscription: Subscription, message: Message) -> None:
+    def _compacted(self, event: Arrived, subscription: SubscriptionHistory, message: SentMessage) -> None:
         newest = [each for each in message.keys or () if subscription.topic.newest.get(each) == message.position]
         if not newest:
             return
@@ -229,7 +229,7 @@ class Judges:
         detail = f"{_id(message.position)} is the newest message of key {newest[0]!r}, and {_id(event.position)} came"
         self._breach(promises.NEWEST, detail, subscription, message.stored, event.place)
 
-    def leaves(self, subscription: Subscription, now: Place) -> None:
+    def leaves(self, subscription: SubscriptionHistory, now: FramePlace) -> None:
         """Judge the undelivered messages of a subscription, when its last consumer leaves or the history ends."""
         readers = [each for each in subscription.readers if each.attached]
         if not (readers and self._assumed.nothing_unseen) or subscription.read_compacted:
@@ -244,7 +244,7 @@ class Judges:
                 waited = (now.ns - since) / 1e9
                 subscription.suspects.setdefault(position, (f"a consumer with permits waited {waited:.1f} s", now))
 
-    def finished(self, subscription: Subscription) -> None:
+    def finished(self, subscription: SubscriptionHistory) -> None:
         """Judge the losses of a subscription at its end."""
         if subscription.read_compacted:
             return
@@ -265,7 +265,7 @@ class Judges:
             if message_seen is not None and message_seen.sent.record > subscription.born:
                 self._tally.keep(promises.LOST)
 
-    def _due(self, subscription: Subscription) -> list[tuple[Position, Message]]:
+    def _due(self, subscription: SubscriptionHistory) -> list[tuple[Position, SentMessage]]:
         """Return the messages that the subscription should get and did not get."""
         due = []
         for position in subscription.topic.positions:
@@ -274,13 +274,16 @@ class Judges:
             message = self._history.message(subscription.topic, position)
             if message is None or message.sent.record < subscription.born or not message.visible:
                 continue
-            if message.transaction is None or self._history.outcome(message.transaction) is Outcome.COMMITTED:
+            if (
+                message.transaction is None
+                or self._history.outcome(message.transaction) is TransactionOutcome.COMMITTED
+            ):
                 due.append((position, message))
         return due
 
     # ---- ends
 
-    def committed(self, transaction: Transaction, ended: Ended, place: Place) -> None:
+    def committed(self, transaction: Transaction, ended: TransactionHistory, place: FramePlace) -> None:
         """Judge the acknowledgements of a transaction, and make them final."""
         for subscription, position, acked in ended.acks:
             delivery = subscription.deliveries.get(position)
@@ -304,7 +307,9 @@ class Judges:
             for subscription in topic.subscriptions.values():
                 self.finished(subscription)
 
-    def _breach(self, promise: Requirement, detail: str, subscription: Subscription, *frames: Place) -> None:
+    def _breach(
+        self, promise: Requirement, detail: str, subscription: SubscriptionHistory, *frames: FramePlace
+    ) -> None:
         self._tally.breach(promise, detail, subscription.topic, subscription.name, *frames)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from pulsarium.capture.check.history import Place, Topic
+from pulsarium.capture.check.history import FramePlace, TopicHistory
 from pulsarium.capture.check.promises import PROMISES
 from pulsarium.capture.lint.rule import Requirement
 from pulsarium.capture.reports import Problem
@@ -26,7 +26,7 @@ class Verdict:
     detail: str
     topic: str
     subscription: str
-    frames: tuple[Place, ...]
+    frames: tuple[FramePlace, ...]
     capture: str = ""
 
     @property
@@ -73,7 +73,9 @@ class Tally:
         """Count a promise that the capture cannot prove kept or broken."""
         self.unproven[promise.name, reason] += 1
 
-    def breach(self, promise: Requirement, detail: str, topic: Topic, subscription: str, *frames: Place) -> None:
+    def breach(
+        self, promise: Requirement, detail: str, topic: TopicHistory, subscription: str, *frames: FramePlace
+    ) -> None:
         """Add a broken promise, or a doubt when a fault of the lab touched the topic."""
         if topic.faulted:
             self.doubt(promise, "a fault of the lab changed frames of the topic")

@@ -10,13 +10,13 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any
 
-from pulsarium.capture.file import CaptureError, Kind, Record
+from pulsarium.capture.file import CaptureError, CaptureRecord, EventKind
 from pulsarium.capture.lint import connection_rules, consumer_rules, producer_rules, request_rules, scalable_rules
-from pulsarium.capture.lint.exchanges import Exchange, other
+from pulsarium.capture.lint.exchanges import LintedExchange, other
 from pulsarium.capture.lint.frames import Conversation, Frame
-from pulsarium.capture.lint.rule import RULES, Rule, Section, Violation
+from pulsarium.capture.lint.rule import RULES, LintRule, Section, Violation
 from pulsarium.capture.lint.shared import Shared
-from pulsarium.capture.lint.state import State
+from pulsarium.capture.lint.state import LintedConnection
 from pulsarium.proto.commands import Direction
 from pulsarium.proto.text import printable
 
@@ -28,16 +28,16 @@ SECTIONS: tuple[Section, ...] = tuple(
 )
 """Sections of rules, in the order of the documentation."""
 
-ALL_RULES: Mapping[str, Rule] = MappingProxyType(RULES)
+ALL_RULES: Mapping[str, LintRule] = MappingProxyType(RULES)
 """Rules by name."""
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class RecordFindings:
     """Findings of one record."""
 
     frame: Frame | None = None
-    exchanges: list[Exchange] = field(default_factory=list)
+    exchanges: list[LintedExchange] = field(default_factory=list)
     violations: list[Violation] = field(default_factory=list)
 
 
@@ -54,13 +54,13 @@ class Checker:
         `shared` is the state of all connections of a capture. Rules apply only with `judging`.
         """
         self._judging = judging
-        self._state = State((shared or Shared()) if judging else None)
+        self._state = LintedConnection((shared or Shared()) if judging else None)
         self._begun = False
         self._opened = False
         self._faulted = False
 
     @property
-    def state(self) -> State:
+    def state(self) -> LintedConnection:
         """Return the state of the connection after the last record."""
         return self._state
 
@@ -69,38 +69,38 @@ class Checker:
         """Return the client and what both sides agreed on."""
         return self._state.conversation
 
-    def feed(self, record: Record) -> Seen:
+    def feed(self, record: CaptureRecord) -> RecordFindings:
         if not self._begun:
             self._begin(record)
         match record.kind:
-            case Kind.FRAME:
+            case EventKind.FRAME:
                 return self._frame(record)
-            case Kind.OPENED:
+            case EventKind.OPENED:
                 self._opened = self._judging
-                return Seen()
-            case Kind.CLOSED:
+                return RecordFindings()
+            case EventKind.CLOSED:
                 violations = list(self._ended(record))
                 self._opened = False  # frames after the close crossed it
-                return Seen(None, self._state.matcher.end(closed=True), violations)
+                return RecordFindings(None, self._state.matcher.end(closed=True), violations)
 
-    def end(self) -> list[Exchange]:
+    def end(self) -> list[LintedExchange]:
         """Return the exchanges without an answer at the end of a capture."""
         return self._state.matcher.end(closed=False)
 
-    def _begin(self, first: Record) -> None:
+    def _begin(self, first: CaptureRecord) -> None:
         self._begun = True
-        if self._state.shared is not None and first.kind is not Kind.OPENED:
+        if self._state.shared is not None and first.kind is not EventKind.OPENED:
             self._state.shared.whole = False
 
-    def _frame(self, record: Record) -> Seen:
+    def _frame(self, record: CaptureRecord) -> RecordFindings:
         state = self._state
         frame = state.conversation.feed(record)
         if frame.faulted:
             self._strike(frame)
             if frame.sender is Direction.BROKER and record.note.get("arrived") is False:
-                return Seen(frame)  # the client never got this frame
+                return RecordFindings(frame)  # the client never got this frame
         found = [] if frame.faulted or not self._opened else list(self._judged(frame))
-        return Seen(frame, state.apply(frame), found)
+        return RecordFindings(frame, state.apply(frame), found)
 
     def _strike(self, frame: Frame) -> None:
         self._faulted = True
@@ -116,7 +116,7 @@ class Checker:
                 if side is Direction.CLIENT or not self._faulted:
                     yield Violation(rule, frame, detail, side)
 
-    def _ended(self, closed: Record) -> Iterator[Violation]:
+    def _ended(self, closed: CaptureRecord) -> Iterator[Violation]:
         """Yield violations that show at the close: unanswered requests, and frames too broken to be captured."""
         reason = str(closed.note.get("reason", ""))
         broker_closed = closed.sender is Direction.BROKER
@@ -136,7 +136,7 @@ class Checker:
 
 
 @cache
-def rules_for(command: str, sender: Direction) -> tuple[Rule, ...]:
+def rules_for(command: str, sender: Direction) -> tuple[LintRule, ...]:
     """Return the rules for a command from one side."""
     return tuple(
         each
@@ -163,13 +163,13 @@ class Walk:
         self._closed: deque[tuple[int, Checker]] = deque()
         self._shared = Shared(whole=whole)
 
-    def feed(self, record: Record) -> tuple[Checker, Seen]:
+    def feed(self, record: CaptureRecord) -> tuple[Checker, RecordFindings]:
         """Return the checker of the record's connection, and the record's findings."""
         checker = self._checkers.get(record.connection)
-        if checker is None or record.kind is Kind.OPENED:
+        if checker is None or record.kind is EventKind.OPENED:
             checker = self._checkers[record.connection] = Checker(self._shared, judging=self._judging)
         seen = checker.feed(record)
-        if record.kind is Kind.CLOSED:
+        if record.kind is EventKind.CLOSED:
             self._closed.append((record.connection, checker))
             if len(self._closed) > _CLOSED_KEPT:
                 self._forget(*self._closed.popleft())
@@ -179,17 +179,17 @@ class Walk:
         """Return the checker of a connection, or None."""
         return self._checkers.get(connection)
 
-    def end(self) -> Iterator[tuple[Checker, Seen]]:
+    def end(self) -> Iterator[tuple[Checker, RecordFindings]]:
         """Yield the exchanges without an answer, by connection."""
         for checker in self._checkers.values():
-            yield checker, Seen(exchanges=checker.end())
+            yield checker, RecordFindings(exchanges=checker.end())
 
     def _forget(self, connection: int, checker: Checker) -> None:
         if self._checkers.get(connection) is checker:  # unless the connection id was opened again
             del self._checkers[connection]
 
 
-def all_opened(records: Iterable[Record]) -> bool:
+def all_opened(records: Iterable[CaptureRecord]) -> bool:
     """Return whether a capture has the opening of all its connections.
 
     Messages of a connection without it may be acknowledged on another connection long before its first frame.
@@ -197,7 +197,7 @@ def all_opened(records: Iterable[Record]) -> bool:
     opened: set[int] = set()
     with suppress(CaptureError):  # read as far as possible
         for record in records:
-            if record.kind is Kind.OPENED:
+            if record.kind is EventKind.OPENED:
                 opened.add(record.connection)
             elif record.connection not in opened:
                 return False
@@ -209,7 +209,7 @@ _LONGEST = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class BrokenRule:
     """A broken rule.
 
     side: side at fault, `client` or `broker`. frame: number of the frame in its connection, from 0. at_ms: time in
@@ -241,14 +241,14 @@ class Finding:
         return asdict(self) | {"demands": found.demands, "reference": found.reference, "mend": found.mend}
 
     @staticmethod
-    def from_json(said: dict[str, Any]) -> Finding:
+    def from_json(said: dict[str, Any]) -> BrokenRule:
         """Return the finding that `to_json` wrote. Raise `KeyError` for anything else."""
-        return Finding(**{name: said[name] for name in Finding.__slots__})
+        return BrokenRule(**{name: said[name] for name in BrokenRule.__slots__})
 
 
-def finding_of(violation: Violation, talk: Conversation, capture: str = "") -> Finding:
+def finding_of(violation: Violation, talk: Conversation, capture: str = "") -> BrokenRule:
     frame = violation.frame
-    return Finding(
+    return BrokenRule(
         rule=violation.rule.name,
         severity=violation.rule.severity.value,
         side=violation.side.value,
@@ -264,7 +264,7 @@ def finding_of(violation: Violation, talk: Conversation, capture: str = "") -> F
     )
 
 
-def rule_to_json(rule: Rule) -> dict[str, Any]:
+def rule_to_json(rule: LintRule) -> dict[str, Any]:
     """Return the texts of a rule."""
     return {
         "rule": rule.name,

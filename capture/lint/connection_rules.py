@@ -8,15 +8,16 @@ from typing import Any
 
 from google.protobuf.unknown_fields import UnknownFieldSet
 
-from pulsarium.capture.file import Record
-from pulsarium.capture.lint.exchanges import NO_REQUEST, request_key
+from pulsarium.capture.file import CaptureRecord
+from pulsarium.capture.lint.exchanges import request_key
 from pulsarium.capture.lint.frames import WITH_REQUEST_ID, Frame
-from pulsarium.capture.lint.rule import RULES, Rule, Section, Severity
-from pulsarium.capture.lint.state import State
+from pulsarium.capture.lint.rule import RULES, LintRule, Section, Severity
+from pulsarium.capture.lint.state import LintedConnection
 from pulsarium.proto.commands import COMMANDS, Direction
 from pulsarium.proto.entry import strip_checksum
 from pulsarium.proto.framing import MAX_FRAME_SIZE
 from pulsarium.proto.generated.PulsarApi_pb2 import NONE, BaseCommand, CommandSubscribe, Schema
+from pulsarium.proto.numbers import NO_REQUEST
 from pulsarium.proto.text import text_of
 
 _T = BaseCommand
@@ -37,7 +38,7 @@ CONNECTION_RULES = Section("Rules of the connection: frames, the greeting, and t
     "Write both lengths big-endian, without the lengths' own bytes, and set every required field.",
     about=Direction.BOTH,
 )
-def _connection_broken(state: State, frame: Frame) -> Iterator[str]:
+def _connection_broken(state: LintedConnection, frame: Frame) -> Iterator[str]:
     if frame.broken is not None:
         yield frame.broken
 
@@ -49,14 +50,14 @@ def _connection_broken(state: State, frame: Frame) -> Iterator[str]:
     "Split a large message into chunks (PIP-37), or refuse it before sending.",
     about=Direction.BOTH,
 )
-def _connection_too_big(state: State, frame: Frame) -> Iterator[str]:
+def _connection_too_big(state: LintedConnection, frame: Frame) -> Iterator[str]:
     message_size = state.conversation.max_message_size
     limit = MAX_FRAME_SIZE if message_size is None else message_size + _HEADERS
     if frame.record.size > limit:
         yield f"{frame.record.size} bytes, more than the {limit} allowed"
 
 
-def refused_by(reason: str) -> Rule | None:
+def refused_by(reason: str) -> LintRule | None:
     """Return the rule that a frame broke when the broker closed at its lengths, before the frame was captured."""
     if not _REFUSED.match(reason):
         return None
@@ -70,7 +71,7 @@ def refused_by(reason: str) -> Rule | None:
     "Do not send the other side's commands.",
     about=Direction.BOTH,
 )
-def _connection_direction(state: State, frame: Frame) -> Iterator[str]:
+def _connection_direction(state: LintedConnection, frame: Frame) -> Iterator[str]:
     if frame.spec and frame.spec.direction not in (Direction.BOTH, frame.sender):
         yield f"{frame.name} from the {frame.sender.value}"
 
@@ -81,7 +82,7 @@ def _connection_direction(state: State, frame: Frame) -> Iterator[str]:
     _GREETING,
     "Send CONNECT first: brokers close a connection that begins with any command except PING.",
 )
-def _connection_before_connect(state: State, frame: Frame) -> Iterator[str]:
+def _connection_before_connect(state: LintedConnection, frame: Frame) -> Iterator[str]:
     early = frame.sender is Direction.CLIENT and not state.connects
     if early and frame.spec and frame.spec.type not in _BEFORE_CONNECT:
         yield f"{frame.name} on a connection without CONNECT"
@@ -94,7 +95,7 @@ def _connection_before_connect(state: State, frame: Frame) -> Iterator[str]:
     "Wait for CONNECTED: with authentication, an earlier command closes the connection.",
     severity=Severity.WARNING,
 )
-def _connection_not_awaited(state: State, frame: Frame) -> Iterator[str]:
+def _connection_not_awaited(state: LintedConnection, frame: Frame) -> Iterator[str]:
     early = frame.sender is Direction.CLIENT and state.connects and not state.connected
     if early and frame.spec and frame.spec.type not in _BEFORE_CONNECT:
         yield f"{frame.name} before CONNECTED"
@@ -107,7 +108,7 @@ def _connection_not_awaited(state: State, frame: Frame) -> Iterator[str]:
     "Answer CONNECT first.",
     about=Direction.BROKER,
 )
-def _connection_before_connected(state: State, frame: Frame) -> Iterator[str]:
+def _connection_before_connected(state: LintedConnection, frame: Frame) -> Iterator[str]:
     early = frame.sender is Direction.BROKER and not state.connected
     if early and frame.spec and frame.spec.type not in _BEFORE_CONNECTED:
         yield f"{frame.name} before CONNECTED"
@@ -120,7 +121,7 @@ def _connection_before_connected(state: State, frame: Frame) -> Iterator[str]:
     "Open another connection, and send new credentials in AUTH_RESPONSE.",
     on=["CONNECT"],
 )
-def _connection_second_connect(state: State, frame: Frame) -> Iterator[str]:
+def _connection_second_connect(state: LintedConnection, frame: Frame) -> Iterator[str]:
     if state.connects:
         yield "a second CONNECT"
 
@@ -133,7 +134,7 @@ def _connection_second_connect(state: State, frame: Frame) -> Iterator[str]:
     on=["CONNECTED"],
     about=Direction.BROKER,
 )
-def _connection_second_connected(state: State, frame: Frame) -> Iterator[str]:
+def _connection_second_connected(state: LintedConnection, frame: Frame) -> Iterator[str]:
     if state.connected:
         yield "a second CONNECTED"
 
@@ -146,7 +147,7 @@ def _connection_second_connected(state: State, frame: Frame) -> Iterator[str]:
     on=["CONNECT"],
     severity=Severity.WARNING,
 )
-def _connection_client_version(state: State, frame: Frame) -> Iterator[str]:
+def _connection_client_version(state: LintedConnection, frame: Frame) -> Iterator[str]:
     text = text_of(frame.body.client_version)
     if not text or " " in text:
         yield f"client_version {text[:100]!r}"
@@ -160,7 +161,7 @@ def _connection_client_version(state: State, frame: Frame) -> Iterator[str]:
     on=["CONNECT"],
     severity=Severity.WARNING,
 )
-def _connection_protocol_version(state: State, frame: Frame) -> Iterator[str]:
+def _connection_protocol_version(state: LintedConnection, frame: Frame) -> Iterator[str]:
     if not frame.body.HasField("protocol_version"):
         yield "no protocol_version"
     elif frame.body.protocol_version < 0:
@@ -175,7 +176,7 @@ def _connection_protocol_version(state: State, frame: Frame) -> Iterator[str]:
     on=WITH_REQUEST_ID,
     severity=Severity.WARNING,
 )
-def _connection_reserved(state: State, frame: Frame) -> Iterator[str]:
+def _connection_reserved(state: LintedConnection, frame: Frame) -> Iterator[str]:
     if frame.request_id == NO_REQUEST and frame.sender is Direction.CLIENT:
         yield f"{frame.name} with request_id {NO_REQUEST}"
 
@@ -195,7 +196,7 @@ VERSION_RULES = Section("Rules of agreements: protocol versions and features")
     on=["CONNECTED"],
     about=Direction.BROKER,
 )
-def _version_version(state: State, frame: Frame) -> Iterator[str]:
+def _version_version(state: LintedConnection, frame: Frame) -> Iterator[str]:
     asked = state.conversation.asked_version
     if asked is not None and frame.body.protocol_version > asked:
         yield f"version {frame.body.protocol_version} to a client of version {asked}"
@@ -208,7 +209,7 @@ def _version_version(state: State, frame: Frame) -> Iterator[str]:
     "Check protocol_version of CONNECTED before sending a newer command, and announce the version that you use.",
     about=Direction.BOTH,
 )
-def _version_newer(state: State, frame: Frame) -> Iterator[str]:
+def _version_newer(state: LintedConnection, frame: Frame) -> Iterator[str]:
     talk = state.conversation
     version = talk.protocol_version if state.connected else talk.asked_version
     # An answer is sent to requests of any version, and Pulsar pings clients of any version.
@@ -227,25 +228,25 @@ def _version_newer(state: State, frame: Frame) -> Iterator[str]:
     "Check feature_flags of CONNECTED first: brokers without the feature close the connection.",
     on=[spec.name for spec in COMMANDS.values() if spec.feature_flag],
 )
-def _version_feature(state: State, frame: Frame) -> Iterator[str]:
+def _version_feature(state: LintedConnection, frame: Frame) -> Iterator[str]:
     flag = frame.spec.feature_flag if frame.spec else None
     if flag and state.connected and frame.sender is Direction.CLIENT and flag not in state.conversation.broker_flags:
         yield f"{frame.name} without {flag}"
 
 
-def _metadata(look: Callable[[Any], bool]) -> Callable[[State, Frame], bool]:
-    def there(state: State, frame: Frame) -> bool:
+def _metadata(look: Callable[[Any], bool]) -> Callable[[LintedConnection, Frame], bool]:
+    def there(state: LintedConnection, frame: Frame) -> bool:
         metadata = state.sent(frame).metadata
         return metadata is not None and look(metadata)
 
     return there
 
 
-def _auto_consume(state: State, frame: Frame) -> bool:
+def _auto_consume(state: LintedConnection, frame: Frame) -> bool:
     return bool(frame.body.HasField("schema") and frame.body.schema.type == Schema.AutoConsume)
 
 
-_NEWER_FIELDS: dict[str, list[tuple[int, str, Callable[[State, Frame], bool]]]] = {
+_NEWER_FIELDS: dict[str, list[tuple[int, str, Callable[[LintedConnection, Frame], bool]]]] = {
     "CONNECT": [(10, "proxy_to_broker_url", lambda _, frame: bool(frame.body.proxy_to_broker_url))],
     "SEND": [
         (3, "compression", _metadata(lambda metadata: metadata.compression != NONE)),
@@ -269,7 +270,7 @@ _NEWER_FIELDS: dict[str, list[tuple[int, str, Callable[[State, Frame], bool]]]] 
     on=_NEWER_FIELDS,
     severity=Severity.WARNING,
 )
-def _version_newer_field(state: State, frame: Frame) -> Iterator[str]:
+def _version_newer_field(state: LintedConnection, frame: Frame) -> Iterator[str]:
     version = state.conversation.asked_version
     if version is None or frame.sender is not Direction.CLIENT:
         return
@@ -285,7 +286,7 @@ def _version_newer_field(state: State, frame: Frame) -> Iterator[str]:
     "Generate the client's code from Pulsar's own PulsarApi.proto; brokers silently drop other fields.",
     severity=Severity.WARNING,
 )
-def _version_unknown_field(state: State, frame: Frame) -> Iterator[str]:
+def _version_unknown_field(state: LintedConnection, frame: Frame) -> Iterator[str]:
     if frame.spec is not None and frame.sender is Direction.CLIENT:
         unknown = UnknownFieldSet(frame.body)
         if len(unknown):
@@ -309,7 +310,7 @@ KEEP_ALIVE_RULES = Section(
     on=["PONG"],
     about=Direction.BOTH,
 )
-def _pong_unasked(state: State, frame: Frame) -> Iterator[str]:
+def _pong_unasked(state: LintedConnection, frame: Frame) -> Iterator[str]:
     if state.matcher.request_of(frame) is None:
         yield "PONG without a PING"
 
@@ -321,7 +322,7 @@ def _pong_unasked(state: State, frame: Frame) -> Iterator[str]:
     "Answer PING in the loop that reads frames, even while the client waits: brokers close silent connections.",
     on=["PING"],
 )
-def _pong_no_pong(state: State, frame: Frame) -> Iterator[str]:
+def _pong_no_pong(state: LintedConnection, frame: Frame) -> Iterator[str]:
     """Yield a PING that waits for its PONG. The rule is checked at the close, too."""
     if frame.sender is Direction.BROKER:
         waiting = state.matcher.last(request_key(frame))
@@ -337,7 +338,7 @@ def _pong_no_pong(state: State, frame: Frame) -> Iterator[str]:
     "Ask the authentication plugin for fresh credentials, or do not announce supports_auth_refresh.",
     on=["AUTH_CHALLENGE"],
 )
-def _pong_challenge(state: State, frame: Frame) -> Iterator[str]:
+def _pong_challenge(state: LintedConnection, frame: Frame) -> Iterator[str]:
     """Yield nothing, because this rule is checked at the close."""
     yield from ()
 
@@ -349,7 +350,7 @@ def _pong_challenge(state: State, frame: Frame) -> Iterator[str]:
     "Send the first credentials in CONNECT, and others only when the broker asks for them.",
     on=["AUTH_RESPONSE"],
 )
-def _pong_response(state: State, frame: Frame) -> Iterator[str]:
+def _pong_response(state: LintedConnection, frame: Frame) -> Iterator[str]:
     if frame.sender is Direction.CLIENT and state.matcher.request_of(frame) is None:
         yield "AUTH_RESPONSE without AUTH_CHALLENGE"
 
@@ -362,7 +363,7 @@ def _pong_response(state: State, frame: Frame) -> Iterator[str]:
     on=["no command"],
     about=Direction.BROKER,
 )
-def _pong_unanswered(state: State, frame: Frame) -> Iterator[str]:
+def _pong_unanswered(state: LintedConnection, frame: Frame) -> Iterator[str]:
     """Yield nothing, because this rule is checked at the close."""
     yield from ()
 
@@ -370,7 +371,7 @@ def _pong_unanswered(state: State, frame: Frame) -> Iterator[str]:
 NO_PONG, CHALLENGE, UNANSWERED = (RULES[name] for name in ("no-pong", "challenge-unanswered", "unanswered-request"))
 
 
-def unanswered(frame: Frame, closed: Record, waiting: Sequence[Frame]) -> Iterator[tuple[Rule, str]]:
+def unanswered(frame: Frame, closed: CaptureRecord, waiting: Sequence[Frame]) -> Iterator[tuple[LintRule, str]]:
     """Yield the rules that a request without an answer breaks at the close, with their details."""
     waited = closed.monotonic_ns - frame.record.monotonic_ns
     if waited < _IN_FLIGHT_NS:

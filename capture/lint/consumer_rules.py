@@ -9,7 +9,7 @@ from pulsarium.capture.lint.members import Phase, Position
 from pulsarium.capture.lint.producer_rules import close_ignored
 from pulsarium.capture.lint.rule import Section, Severity
 from pulsarium.capture.lint.shared import Subscription, full, position_of, transaction_of
-from pulsarium.capture.lint.state import State
+from pulsarium.capture.lint.state import LintedConnection
 from pulsarium.proto.commands import Direction
 from pulsarium.proto.generated.PulsarApi_pb2 import CommandAck, CommandSubscribe, MessageIdData
 from pulsarium.proto.message_id import bits_of
@@ -33,7 +33,7 @@ def _is_cumulative(frame: Frame) -> bool:
     return bool(frame.name == "ACK" and frame.body.ack_type == CommandAck.Cumulative)
 
 
-def _subscription(state: State, frame: Frame) -> Subscription | None:
+def _subscription(state: LintedConnection, frame: Frame) -> Subscription | None:
     """Return the state of the subscription of a command's consumer, or None when that state may be incomplete."""
     consumer = state.consumer(frame)
     if consumer is None or state.shared is None or not state.shared.whole:
@@ -41,7 +41,7 @@ def _subscription(state: State, frame: Frame) -> Subscription | None:
     return state.shared.of(consumer.topic, consumer.subscription)
 
 
-def _never_sent(state: State, frame: Frame, message_ids: Iterable[MessageIdData]) -> Iterator[str]:
+def _never_sent(state: LintedConnection, frame: Frame, message_ids: Iterable[MessageIdData]) -> Iterator[str]:
     consumer, subscription = state.consumer(frame), _subscription(state, frame)
     if consumer is None or subscription is None:
         return
@@ -63,7 +63,7 @@ CONSUMER_RULES = Section("Rules of consumers: ids, permits, deliveries and SEEK"
     "Keep consumer ids for each connection.",
     on=_USE,
 )
-def _consumer_unknown(state: State, frame: Frame) -> Iterator[str]:
+def _consumer_unknown(state: LintedConnection, frame: Frame) -> Iterator[str]:
     consumer = state.consumer(frame)
     if consumer is None and state.consumers.whole:
         yield f"{frame.name} for consumer {frame.consumer_id}, which was never opened"
@@ -78,7 +78,7 @@ def _consumer_unknown(state: State, frame: Frame) -> Iterator[str]:
     "Wait for SUCCESS: the broker loses earlier permits, and refuses earlier requests.",
     on=_USE,
 )
-def _consumer_early(state: State, frame: Frame) -> Iterator[str]:
+def _consumer_early(state: LintedConnection, frame: Frame) -> Iterator[str]:
     if (consumer := state.consumer(frame)) is not None and consumer.phase is Phase.OPENING:
         yield f"{frame.name} for consumer {frame.consumer_id}, whose SUBSCRIBE has no answer yet"
 
@@ -90,7 +90,7 @@ def _consumer_early(state: State, frame: Frame) -> Iterator[str]:
     "React to CLOSE_CONSUMER: look up the topic and subscribe again. The broker drops commands sent meanwhile.",
     on=_USE,
 )
-def _consumer_close_ignored(state: State, frame: Frame) -> Iterator[str]:
+def _consumer_close_ignored(state: LintedConnection, frame: Frame) -> Iterator[str]:
     yield from close_ignored(frame, state.consumer(frame), f"consumer {frame.consumer_id}")
 
 
@@ -102,7 +102,7 @@ def _consumer_close_ignored(state: State, frame: Frame) -> Iterator[str]:
     on=["MESSAGE"],
     about=Direction.BROKER,
 )
-def _consumer_nobody(state: State, frame: Frame) -> Iterator[str]:
+def _consumer_nobody(state: LintedConnection, frame: Frame) -> Iterator[str]:
     if (consumer := state.consumer(frame)) is None or consumer.phase in _GONE:
         yield f"MESSAGE to consumer {frame.consumer_id}, which is not open"
 
@@ -115,7 +115,7 @@ def _consumer_nobody(state: State, frame: Frame) -> Iterator[str]:
     on=["MESSAGE"],
     about=Direction.BROKER,
 )
-def _consumer_permits(state: State, frame: Frame) -> Iterator[str]:
+def _consumer_permits(state: LintedConnection, frame: Frame) -> Iterator[str]:
     if (consumer := state.consumer(frame)) is not None and consumer.entries <= 0:
         yield f"MESSAGE to consumer {frame.consumer_id}, which has {consumer.permits} permits"
 
@@ -127,7 +127,7 @@ def _consumer_permits(state: State, frame: Frame) -> Iterator[str]:
     "Send FLOW when there is room for messages: brokers close a connection that grants none.",
     on=["FLOW"],
 )
-def _consumer_no_permits(state: State, frame: Frame) -> Iterator[str]:
+def _consumer_no_permits(state: LintedConnection, frame: Frame) -> Iterator[str]:
     permits = frame.body.messagePermits
     if not 0 < permits <= _MOST_PERMITS:
         yield f"FLOW of {permits}"
@@ -140,7 +140,7 @@ def _consumer_no_permits(state: State, frame: Frame) -> Iterator[str]:
     "Grant as many permits as there is room for: brokers add them up, and an overflow stops the consumer.",
     on=["FLOW"],
 )
-def _consumer_overflow(state: State, frame: Frame) -> Iterator[str]:
+def _consumer_overflow(state: LintedConnection, frame: Frame) -> Iterator[str]:
     consumer = state.consumer(frame)
     if (
         consumer is not None
@@ -156,7 +156,7 @@ def _consumer_overflow(state: State, frame: Frame) -> Iterator[str]:
     "Set either message_id or message_publish_time.",
     on=["SEEK"],
 )
-def _consumer_target(state: State, frame: Frame) -> Iterator[str]:
+def _consumer_target(state: LintedConnection, frame: Frame) -> Iterator[str]:
     given = [name for name in ("message_id", "message_publish_time") if frame.body.HasField(name)]
     if len(given) != 1:
         yield "SEEK to both a message and a time" if given else "SEEK without a target"
@@ -169,7 +169,7 @@ def _consumer_target(state: State, frame: Frame) -> Iterator[str]:
     "Wait for the answer to the first SEEK.",
     on=["SEEK"],
 )
-def _consumer_second_seek(state: State, frame: Frame) -> Iterator[str]:
+def _consumer_second_seek(state: LintedConnection, frame: Frame) -> Iterator[str]:
     if (consumer := state.consumer(frame)) is not None and consumer.seeking:
         yield f"SEEK of consumer {frame.consumer_id}, which is seeking"
 
@@ -181,7 +181,7 @@ def _consumer_second_seek(state: State, frame: Frame) -> Iterator[str]:
     "Use ids of MESSAGE. Without ids the broker redelivers all messages of the consumer.",
     on=["REDELIVER_UNACKNOWLEDGED_MESSAGES"],
 )
-def _consumer_redeliver(state: State, frame: Frame) -> Iterator[str]:
+def _consumer_redeliver(state: LintedConnection, frame: Frame) -> Iterator[str]:
     yield from _never_sent(state, frame, frame.body.message_ids)
 
 
@@ -193,7 +193,7 @@ def _consumer_redeliver(state: State, frame: Frame) -> Iterator[str]:
     on=["REDELIVER_UNACKNOWLEDGED_MESSAGES"],
     severity=Severity.WARNING,
 )
-def _consumer_ids(state: State, frame: Frame) -> Iterator[str]:
+def _consumer_ids(state: LintedConnection, frame: Frame) -> Iterator[str]:
     if (consumer := state.consumer(frame)) is not None and not consumer.shared and frame.body.message_ids:
         yield f"{len(frame.body.message_ids)} ids on {consumer.type_name}"
 
@@ -205,7 +205,7 @@ def _consumer_ids(state: State, frame: Frame) -> Iterator[str]:
     "Increase consumer_epoch with each redelivery of all messages: it tells older deliveries from newer ones.",
     on=["REDELIVER_UNACKNOWLEDGED_MESSAGES"],
 )
-def _consumer_epoch(state: State, frame: Frame) -> Iterator[str]:
+def _consumer_epoch(state: LintedConnection, frame: Frame) -> Iterator[str]:
     consumer, body = state.consumer(frame), frame.body
     if consumer is not None and body.HasField("consumer_epoch") and body.consumer_epoch < consumer.epoch:
         yield f"consumer_epoch {body.consumer_epoch} after {consumer.epoch}"
@@ -219,7 +219,7 @@ def _consumer_epoch(state: State, frame: Frame) -> Iterator[str]:
     on=["ACTIVE_CONSUMER_CHANGE"],
     about=Direction.BROKER,
 )
-def _consumer_active(state: State, frame: Frame) -> Iterator[str]:
+def _consumer_active(state: LintedConnection, frame: Frame) -> Iterator[str]:
     if (consumer := state.consumer(frame)) is None or consumer.type != CommandSubscribe.Failover:
         yield f"to consumer {frame.consumer_id}, which is {'unknown' if consumer is None else consumer.type_name}"
 
@@ -236,7 +236,7 @@ ACK_RULES = Section("Rules of acknowledgements", on=["ACK"])
     "Binary protocol: acknowledgement",
     "Acknowledge the message_id of MESSAGE, on a consumer of the same subscription.",
 )
-def _ack_unsent(state: State, frame: Frame) -> Iterator[str]:
+def _ack_unsent(state: LintedConnection, frame: Frame) -> Iterator[str]:
     yield from _never_sent(state, frame, frame.body.message_id)
 
 
@@ -246,7 +246,7 @@ def _ack_unsent(state: State, frame: Frame) -> Iterator[str]:
     "Binary protocol: consumer; Pulsar's ServerCnx drops an ACK for a closed consumer",
     "Flush grouped acknowledgements, then close: the broker drops later ones, and redelivers their messages.",
 )
-def _ack_after_close(state: State, frame: Frame) -> Iterator[str]:
+def _ack_after_close(state: LintedConnection, frame: Frame) -> Iterator[str]:
     consumer = state.consumer(frame)
     # after UNSUBSCRIBE no message can be redelivered
     if consumer is not None and consumer.phase is Phase.CLOSED_BY_CLIENT and consumer.ending == "CLOSE_CONSUMER":
@@ -260,7 +260,7 @@ def _ack_after_close(state: State, frame: Frame) -> Iterator[str]:
     "Forget a message when it is acknowledged.",
     severity=Severity.WARNING,
 )
-def _ack_twice(state: State, frame: Frame) -> Iterator[str]:
+def _ack_twice(state: LintedConnection, frame: Frame) -> Iterator[str]:
     subscription = _subscription(state, frame)
     if subscription is None or _is_cumulative(frame):
         return
@@ -277,7 +277,7 @@ def _ack_twice(state: State, frame: Frame) -> Iterator[str]:
     "Send no ACK without a message to acknowledge.",
     severity=Severity.WARNING,
 )
-def _ack_nothing(state: State, frame: Frame) -> Iterator[str]:
+def _ack_nothing(state: LintedConnection, frame: Frame) -> Iterator[str]:
     if not frame.body.message_id and not _is_cumulative(frame):
         yield "an ACK without message_id"
 
@@ -288,7 +288,7 @@ def _ack_nothing(state: State, frame: Frame) -> Iterator[str]:
     _ACK,
     "Acknowledge messages individually: brokers answer a cumulative ACK with success, and ignore it.",
 )
-def _ack_cumulative(state: State, frame: Frame) -> Iterator[str]:
+def _ack_cumulative(state: LintedConnection, frame: Frame) -> Iterator[str]:
     if _is_cumulative(frame) and (consumer := state.consumer(frame)) is not None and consumer.shared:
         yield f"a cumulative ACK on {consumer.type_name}"
 
@@ -299,7 +299,7 @@ def _ack_cumulative(state: State, frame: Frame) -> Iterator[str]:
     _ACK,
     "Name the last message.",
 )
-def _ack_many(state: State, frame: Frame) -> Iterator[str]:
+def _ack_many(state: LintedConnection, frame: Frame) -> Iterator[str]:
     if _is_cumulative(frame) and len(frame.body.message_id) != 1:
         yield f"a cumulative ACK of {len(frame.body.message_id)} ids"
 
@@ -311,7 +311,7 @@ def _ack_many(state: State, frame: Frame) -> Iterator[str]:
     "Remember the last cumulative acknowledgement, which includes all earlier messages.",
     severity=Severity.WARNING,
 )
-def _ack_back(state: State, frame: Frame) -> Iterator[str]:
+def _ack_back(state: LintedConnection, frame: Frame) -> Iterator[str]:
     consumer = state.consumer(frame)
     if not _is_cumulative(frame) or consumer is None or consumer.shared:
         return
@@ -324,7 +324,7 @@ def _ack_back(state: State, frame: Frame) -> Iterator[str]:
 _ACK_SETS = "PIP-54"
 
 
-def _sets_of(state: State, frame: Frame) -> Iterator[tuple[Subscription, Position, int, int]]:
+def _sets_of(state: LintedConnection, frame: Frame) -> Iterator[tuple[Subscription, Position, int, int]]:
     """Yield the ack sets of a frame: subscription, position, number of messages (0 outside a batch) and bits."""
     subscription = _subscription(state, frame)
     if subscription is None:
@@ -346,7 +346,7 @@ ACK_SET_RULES = Section("Rules of ack sets: acknowledgement of single messages o
     _ACK_SETS,
     "Omit ack_set for a message outside a batch: the broker would keep the message as partly acknowledged.",
 )
-def _set_no_batch(state: State, frame: Frame) -> Iterator[str]:
+def _set_no_batch(state: LintedConnection, frame: Frame) -> Iterator[str]:
     for _, position, size, _ in _sets_of(state, frame):
         if not size:
             yield f"an ack set for {position[0]}:{position[1]}, which is not a batch"
@@ -358,7 +358,7 @@ def _set_no_batch(state: State, frame: Frame) -> Iterator[str]:
     _ACK_SETS,
     "Limit the set to num_messages_in_batch bits, and do not fill its last word.",
 )
-def _set_too_long(state: State, frame: Frame) -> Iterator[str]:
+def _set_too_long(state: LintedConnection, frame: Frame) -> Iterator[str]:
     for _, position, size, bits in _sets_of(state, frame):
         if size and bits >> size:
             yield f"bit {bits.bit_length() - 1} for {position[0]}:{position[1]}, a batch of {size}"
@@ -370,7 +370,7 @@ def _set_too_long(state: State, frame: Frame) -> Iterator[str]:
     _ACK_SETS,
     "Begin with 1 bits, and clear the bit of each acknowledged message.",
 )
-def _set_polarity(state: State, frame: Frame) -> Iterator[str]:
+def _set_polarity(state: LintedConnection, frame: Frame) -> Iterator[str]:
     if _is_cumulative(frame):
         return
     for subscription, position, size, bits in _sets_of(state, frame):
@@ -391,7 +391,7 @@ def _set_polarity(state: State, frame: Frame) -> Iterator[str]:
     "Forget a message when it is acknowledged.",
     severity=Severity.WARNING,
 )
-def _set_repeated(state: State, frame: Frame) -> Iterator[str]:
+def _set_repeated(state: LintedConnection, frame: Frame) -> Iterator[str]:
     if _is_cumulative(frame):
         return
     for subscription, position, size, bits in _sets_of(state, frame):
@@ -415,7 +415,7 @@ TRANSACTION_RULES = Section("Rules of transactions")
     "Look up transaction_coordinator_assign, and send TC_CLIENT_CONNECT_REQUEST to the owner of each partition.",
     on=["NEW_TXN"],
 )
-def _transaction_not_connected(state: State, frame: Frame) -> Iterator[str]:
+def _transaction_not_connected(state: LintedConnection, frame: Frame) -> Iterator[str]:
     version = state.conversation.protocol_version or 0
     if version >= 19 and frame.body.tc_id not in state.coordinators:
         yield f"NEW_TXN for coordinator {frame.body.tc_id}"
@@ -428,7 +428,7 @@ def _transaction_not_connected(state: State, frame: Frame) -> Iterator[str]:
     "Keep the ids of NEW_TXN_RESPONSE, and start no work in an ending transaction: its messages stay invisible.",
     on=["SEND", "ACK", "ADD_PARTITION_TO_TXN", "ADD_SUBSCRIPTION_TO_TXN", "END_TXN"],
 )
-def _transaction_not_open(state: State, frame: Frame) -> Iterator[str]:
+def _transaction_not_open(state: LintedConnection, frame: Frame) -> Iterator[str]:
     transaction = transaction_of(frame.body)
     if transaction is None or state.shared is None or not state.shared.whole:
         return
@@ -444,7 +444,7 @@ def _transaction_not_open(state: State, frame: Frame) -> Iterator[str]:
     "Set txnid_most_bits and txnid_least_bits.",
     on=["SEND", "ACK"],
 )
-def _transaction_half(state: State, frame: Frame) -> Iterator[str]:
+def _transaction_half(state: LintedConnection, frame: Frame) -> Iterator[str]:
     given = [name for name in ("txnid_most_bits", "txnid_least_bits") if frame.body.HasField(name)]
     if len(given) == 1:
         yield f"{frame.name} with {given[0]} alone"

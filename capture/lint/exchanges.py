@@ -11,6 +11,7 @@ from pyroaring import BitMap64
 from pulsarium.capture.lint.frames import Frame
 from pulsarium.proto.commands import COMMANDS, Direction
 from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand
+from pulsarium.proto.numbers import NO_REQUEST
 
 OK = "ok"
 NO_ANSWER = "no answer"
@@ -35,7 +36,7 @@ _ANSWERED_BY = {spec.reply: spec.type for spec in COMMANDS.values() if spec.repl
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class LintedExchange:
     """A request and its outcome.
 
     outcome: `ok`, the name of Pulsar's error, `no answer` (none until the capture's end), or `closed` (its connection,
@@ -86,17 +87,17 @@ class Matcher:
         """Return the oldest SEND of a producer that waits for its receipt."""
         return self.first(next(iter(self._sends.get(producer, ())), None))
 
-    def feed(self, frame: Frame) -> list[Exchange]:
+    def feed(self, frame: Frame) -> list[LintedExchange]:
         """Return the exchanges that this frame ends.
 
         An answer ends one request. The end of a producer or consumer ends all its requests.
         """
-        done: list[Exchange] = []
+        done: list[LintedExchange] = []
         answered = answered_key(frame)
         if answered is not None and answered in self._open and not _is_interim(frame):
             request = self._take(answered)
             latency = (frame.record.monotonic_ns - request.record.monotonic_ns) / 1000
-            done.append(Exchange(request, frame, frame.error or OK, latency))
+            done.append(LintedExchange(request, frame, frame.error or OK, latency))
             if request.name == "CLOSE_PRODUCER" and frame.error is None:
                 done += self._closed(request.producer_id)
         elif answered is not None and answered in self._open:
@@ -110,12 +111,12 @@ class Matcher:
             self._shut.discard(frame.producer_id or 0)
         asked = request_key(frame)
         if frame.name == "SEND" and (frame.producer_id or 0) in self._shut:
-            done.append(Exchange(frame, None, CLOSED, None))
+            done.append(LintedExchange(frame, None, CLOSED, None))
         elif asked is not None:
             done += self._wait(asked, frame)
         return done
 
-    def _wait(self, key: Key, frame: Frame) -> list[Exchange]:
+    def _wait(self, key: Key, frame: Frame) -> list[LintedExchange]:
         """Add a request, and return one that has waited for too long."""
         if frame.entry:  # waiting requests must not hold megabytes
             frame = replace(frame, entry=b"", record=replace(frame.record, data=b""))
@@ -126,20 +127,20 @@ class Matcher:
             self.excused.add(frame.number)
         if len(self._open) <= _MOST_WAITING:
             return []
-        return [Exchange(self._take(next(iter(self._open))), None, NO_ANSWER, None)]
+        return [LintedExchange(self._take(next(iter(self._open))), None, NO_ANSWER, None)]
 
-    def end(self, *, closed: bool) -> list[Exchange]:
+    def end(self, *, closed: bool) -> list[LintedExchange]:
         """Return the requests without an answer when the connection is closed, or when the capture ends."""
-        left = [Exchange(frame, None, CLOSED if closed else NO_ANSWER, None) for frame in self.waiting()]
+        left = [LintedExchange(frame, None, CLOSED if closed else NO_ANSWER, None) for frame in self.waiting()]
         self._open.clear()
         self._sends.clear()
         self.excused.clear()
         return sorted(left, key=lambda exchange: exchange.request.number)
 
-    def _closed(self, producer: int | None) -> list[Exchange]:
+    def _closed(self, producer: int | None) -> list[LintedExchange]:
         """Return the SENDs of a closed producer, which get no receipts."""
         gone = self._sends.pop(producer, {})
-        return [Exchange(frame, None, CLOSED, None) for key in gone for frame in self._open.pop(key)]
+        return [LintedExchange(frame, None, CLOSED, None) for key in gone for frame in self._open.pop(key)]
 
     def _take(self, key: Key) -> Frame:
         frames = self._open[key]
@@ -199,7 +200,6 @@ def other(side: Direction) -> Direction:
     return Direction.CLIENT if side is Direction.BROKER else Direction.BROKER
 
 
-NO_REQUEST = 2**64 - 1
 """request_id of an ERROR that answers CONNECT."""
 
 

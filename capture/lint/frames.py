@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from pulsarium.capture.file import Record
+from pulsarium.capture.file import CaptureRecord
 from pulsarium.capture.lint.members import Bounded
 from pulsarium.proto.batch import unpack
 from pulsarium.proto.commands import COMMANDS, CommandSpec, Direction, parse
 from pulsarium.proto.compression import decompress
-from pulsarium.proto.entry import parse_metadata, payload_of
+from pulsarium.proto.entry import opens_at_once, parse_metadata, payload_of
 from pulsarium.proto.errors import BatchError, CommandError, CompressionError, EntryError
 from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand, MessageMetadata, ServerError
 from pulsarium.proto.text import text_of
@@ -25,7 +25,7 @@ _LONGEST_NAME = 200  # the expression takes quadratic time
 _CLIENT = re.compile(r"(.*?)[\s_-]*v?(\d+(?:\.\d+)+.*)")
 
 
-class Names(NamedTuple):
+class FrameNames(NamedTuple):
     """Names of the fields of a command's body, or "" for missing ones."""
 
     ids: tuple[str, ...]
@@ -46,7 +46,7 @@ class Frame:
     """
 
     number: int
-    record: Record
+    record: CaptureRecord
     broken: str | None
     spec: CommandSpec | None = None
     body: Any = None
@@ -105,7 +105,7 @@ class Conversation:
             _MOST_TOPICS
         )  # by ("producer_id", id), ("request_id", id), ...
 
-    def feed(self, record: Record) -> Frame:
+    def feed(self, record: CaptureRecord) -> Frame:
         """Return the frame of a record of kind FRAME."""
         number, self.frames = self.frames, self.frames + 1
         broken, command, entry = _cut(record)
@@ -148,7 +148,7 @@ class Conversation:
             self.broker_flags = _flags(body)
             self.broker_version = text_of(body.server_version)
 
-    def _topic(self, spec: CommandSpec, body: Any, names: Names, ids: dict[str, int]) -> str | None:
+    def _topic(self, spec: CommandSpec, body: Any, names: FrameNames, ids: dict[str, int]) -> str | None:
         topics = self._topics
         if names.topic:
             topic: str | None = text_of(getattr(body, names.topic))
@@ -175,7 +175,7 @@ def client_of(text: str) -> tuple[str, str]:
     return (found[1], found[2]) if found else (text, "")
 
 
-def _cut(record: Record) -> tuple[str | None, bytes, bytes]:
+def _cut(record: CaptureRecord) -> tuple[str | None, bytes, bytes]:
     """Return the error in the lengths of a frame (or None), the command, and the kept part of the entry."""
     data = record.data
     if record.size < 8 or len(data) < 8:
@@ -192,17 +192,17 @@ def _flags(body: Any) -> frozenset[str]:
     return frozenset(described.name for described, value in body.feature_flags.ListFields() if value)
 
 
-def _names(body: Any) -> Names:
+def _names(body: Any) -> FrameNames:
     fields = {name for name, described in body.fields_by_name.items() if not described.is_repeated}
 
     def first(names: tuple[str, ...]) -> str:
         return next((name for name in names if name in fields), "")
 
     error = first(_ERRORS)
-    return Names(tuple(name for name in _IDS if name in fields), first(("topic",)), error, error and first(_TEXTS))
+    return FrameNames(tuple(name for name in _IDS if name in fields), first(("topic",)), error, error and first(_TEXTS))
 
 
-def _bodies() -> dict[int, Names]:
+def _bodies() -> dict[int, FrameNames]:
     fields = BaseCommand.DESCRIPTOR.fields_by_number
     return {number: _names(fields[number].message_type) for number in COMMANDS}
 
@@ -213,11 +213,10 @@ WITH_REQUEST_ID = frozenset(COMMANDS[number].name for number, names in _NAMES.it
 """Commands that may have a request_id."""
 
 
-_MOST_OPENED = 16 << 20
 """Most bytes of a decompressed payload. Larger payloads are not examined."""
 
 
-class Sent:
+class SentEntry:
     """An entry of a SEND. Parts that cannot be parsed are absent, and `wrong_*` says why."""
 
     def __init__(self, frame: Frame) -> None:
@@ -248,8 +247,8 @@ class Sent:
     def _opened(self) -> bytes | CompressionError | None:
         """Return the decompressed payload or its error, or None for an encrypted, chunked or huge message."""
         metadata = self.metadata
-        if metadata is None or metadata.encryption_keys or self.chunked or metadata.uncompressed_size > _MOST_OPENED:
-            return None
+        if metadata is None or metadata.encryption_keys or self.chunked or not opens_at_once(metadata):
+            return None  # the linter of a broker runs on the event loop
         try:
             return decompress(metadata.compression, self.payload, metadata.uncompressed_size)
         except CompressionError as error:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pulsarium.capture.lint.frames import Frame
 from pulsarium.capture.lint.members import Consumer, Phase, Producer
 from pulsarium.capture.lint.rule import Section, Severity
-from pulsarium.capture.lint.state import State
+from pulsarium.capture.lint.state import LintedConnection
 from pulsarium.proto.commands import Direction
 from pulsarium.proto.entry import checksum_matches, parse_metadata, strip_broker_metadata
 from pulsarium.proto.errors import EntryError
@@ -36,7 +36,7 @@ PRODUCER_RULES = Section("Rules of producers at work: SEND, ids and receipts", o
     _PRODUCER,
     "Keep producer ids for each connection: the broker closes a connection that uses others.",
 )
-def _send_unknown(state: State, frame: Frame) -> Iterator[str]:
+def _send_unknown(state: LintedConnection, frame: Frame) -> Iterator[str]:
     producer = state.producer(frame)
     if producer is None and state.producers.whole:
         yield f"{frame.name} for producer {frame.producer_id}, which was never opened"
@@ -50,7 +50,7 @@ def _send_unknown(state: State, frame: Frame) -> Iterator[str]:
     "PIP-68",
     "Wait for PRODUCER_SUCCESS with producer_ready: WaitForExclusive may take forever.",
 )
-def _send_ready(state: State, frame: Frame) -> Iterator[str]:
+def _send_ready(state: LintedConnection, frame: Frame) -> Iterator[str]:
     if (producer := state.producer(frame)) is not None and producer.phase is Phase.OPENING:
         yield f"SEND for producer {frame.producer_id}, which is not ready"
 
@@ -61,7 +61,7 @@ def _send_ready(state: State, frame: Frame) -> Iterator[str]:
     _PRODUCER,
     "Flush first, then close.",
 )
-def _send_after_close(state: State, frame: Frame) -> Iterator[str]:
+def _send_after_close(state: LintedConnection, frame: Frame) -> Iterator[str]:
     if (
         (producer := state.producer(frame)) is not None
         and producer.closing
@@ -76,7 +76,7 @@ def _send_after_close(state: State, frame: Frame) -> Iterator[str]:
     "Binary protocol: CLOSE_PRODUCER from a broker",
     "React to CLOSE_PRODUCER: look up the topic and reopen the producer. The broker drops messages sent meanwhile.",
 )
-def _send_close_ignored(state: State, frame: Frame) -> Iterator[str]:
+def _send_close_ignored(state: LintedConnection, frame: Frame) -> Iterator[str]:
     yield from close_ignored(frame, state.producer(frame), f"producer {frame.producer_id}")
 
 
@@ -88,7 +88,7 @@ def _send_close_ignored(state: State, frame: Frame) -> Iterator[str]:
     on=["CLOSE_PRODUCER", "CLOSE_CONSUMER", "UNSUBSCRIBE"],
     severity=Severity.WARNING,
 )
-def _send_twice(state: State, frame: Frame) -> Iterator[str]:
+def _send_twice(state: LintedConnection, frame: Frame) -> Iterator[str]:
     if frame.sender is not Direction.CLIENT:
         return
     if frame.name == "CLOSE_PRODUCER":
@@ -112,7 +112,7 @@ def _send_twice(state: State, frame: Frame) -> Iterator[str]:
     "PIP-6",
     "Number messages in the order of sending. After an error, resend all messages from the failed one on.",
 )
-def _send_sequence(state: State, frame: Frame) -> Iterator[str]:
+def _send_sequence(state: LintedConnection, frame: Frame) -> Iterator[str]:
     producer = state.producer(frame)
     if producer is None or producer.named_by_application:
         return  # an application that names its producer may resend messages, which deduplication drops
@@ -126,7 +126,7 @@ def _send_sequence(state: State, frame: Frame) -> Iterator[str]:
     "PulsarApi.proto: CommandSend.highest_sequence_id",
     "Set highest_sequence_id of a batch to its last sequence id, or omit it: brokers ignore a lower one.",
 )
-def _send_highest(state: State, frame: Frame) -> Iterator[str]:
+def _send_highest(state: LintedConnection, frame: Frame) -> Iterator[str]:
     body = frame.body
     # some clients write 0 for none
     if body.HasField("highest_sequence_id") and 0 < body.highest_sequence_id < body.sequence_id:
@@ -141,7 +141,7 @@ def _send_highest(state: State, frame: Frame) -> Iterator[str]:
     on=["SEND_RECEIPT", "SEND_ERROR"],
     about=Direction.BROKER,
 )
-def _send_receipt(state: State, frame: Frame) -> Iterator[str]:
+def _send_receipt(state: LintedConnection, frame: Frame) -> Iterator[str]:
     producer = state.producer(frame)
     # Messages in flight when the broker closed the producer may get receipts later, even after it is reopened.
     closing = producer is not None and producer.phase in (Phase.OPENING, Phase.CLOSED_BY_BROKER)
@@ -157,7 +157,7 @@ def _send_receipt(state: State, frame: Frame) -> Iterator[str]:
     on=["SEND_RECEIPT"],
     about=Direction.BROKER,
 )
-def _send_order(state: State, frame: Frame) -> Iterator[str]:
+def _send_order(state: LintedConnection, frame: Frame) -> Iterator[str]:
     request = state.matcher.request_of(frame)
     if request is not None:
         oldest = state.matcher.oldest_send(frame.producer_id) or request
@@ -183,7 +183,7 @@ ENTRY_RULES = Section("Rules of entries: the contents of SEND, and its fields ab
     on=_CARRY_ENTRIES,
     about=Direction.BOTH,
 )
-def _entry_checksum(state: State, frame: Frame) -> Iterator[str]:
+def _entry_checksum(state: LintedConnection, frame: Frame) -> Iterator[str]:
     if not frame.whole:
         return
     try:
@@ -202,7 +202,7 @@ def _entry_checksum(state: State, frame: Frame) -> Iterator[str]:
     on=_CARRY_ENTRIES,
     about=Direction.BOTH,
 )
-def _entry_entry(state: State, frame: Frame) -> Iterator[str]:
+def _entry_entry(state: LintedConnection, frame: Frame) -> Iterator[str]:
     if frame.whole:
         try:
             parse_metadata(frame.entry)
@@ -216,7 +216,7 @@ def _entry_entry(state: State, frame: Frame) -> Iterator[str]:
     "PulsarApi.proto: CommandSend.num_messages",
     "Set num_messages of every batch: brokers count statistics and message indexes by it.",
 )
-def _entry_count(state: State, frame: Frame) -> Iterator[str]:
+def _entry_count(state: LintedConnection, frame: Frame) -> Iterator[str]:
     if (
         metadata := state.sent(frame).metadata
     ) is not None and frame.body.num_messages != metadata.num_messages_in_batch:
@@ -229,7 +229,7 @@ def _entry_count(state: State, frame: Frame) -> Iterator[str]:
     "PIP-6: a broker that restarts reads the sequence ids from its entries",
     "Write the same sequence id into both.",
 )
-def _entry_sequence(state: State, frame: Frame) -> Iterator[str]:
+def _entry_sequence(state: LintedConnection, frame: Frame) -> Iterator[str]:
     if (
         (metadata := state.sent(frame).metadata) is not None
         and metadata.sequence_id != frame.sequence_id
@@ -244,7 +244,7 @@ def _entry_sequence(state: State, frame: Frame) -> Iterator[str]:
     "PIP-6; PIP-37: deduplication and chunks depend on the producer's name",
     "Write the name of PRODUCER_SUCCESS.",
 )
-def _entry_name(state: State, frame: Frame) -> Iterator[str]:
+def _entry_name(state: LintedConnection, frame: Frame) -> Iterator[str]:
     metadata, producer = state.sent(frame).metadata, state.producer(frame)
     if metadata is None or producer is None or not producer.name or metadata.replicated_from:
         return
@@ -258,7 +258,7 @@ def _entry_name(state: State, frame: Frame) -> Iterator[str]:
     f"{_METADATA}.publish_time",
     "Set publish_time in milliseconds: message expiry and seek by time use it.",
 )
-def _entry_publish_time(state: State, frame: Frame) -> Iterator[str]:
+def _entry_publish_time(state: LintedConnection, frame: Frame) -> Iterator[str]:
     if (metadata := state.sent(frame).metadata) is not None and metadata.publish_time not in _MILLISECONDS:
         yield f"publish_time {metadata.publish_time}"
 
@@ -269,7 +269,7 @@ def _entry_publish_time(state: State, frame: Frame) -> Iterator[str]:
     f"{_METADATA}.deliver_at_time; PIP-26",
     "Add the delay to the current time, in milliseconds.",
 )
-def _entry_deliver_at(state: State, frame: Frame) -> Iterator[str]:
+def _entry_deliver_at(state: LintedConnection, frame: Frame) -> Iterator[str]:
     if (
         (metadata := state.sent(frame).metadata) is not None
         and metadata.HasField("deliver_at_time")
@@ -285,7 +285,7 @@ def _entry_deliver_at(state: State, frame: Frame) -> Iterator[str]:
     "Refuse a larger payload, or split it into chunks (PIP-37): the frame's extra room is for headers.",
     severity=Severity.WARNING,
 )
-def _entry_size(state: State, frame: Frame) -> Iterator[str]:
+def _entry_size(state: LintedConnection, frame: Frame) -> Iterator[str]:
     most, size = state.conversation.max_message_size, len(state.sent(frame).payload)
     if most is not None and size > most:
         yield f"a payload of {size} bytes, more than the {most} allowed"
@@ -297,7 +297,7 @@ def _entry_size(state: State, frame: Frame) -> Iterator[str]:
     f"{_METADATA}.uncompressed_size; Pulsar's CompressionCodec",
     "Write raw LZ4 blocks, zlib streams, zstd frames or raw Snappy, and the size before compression.",
 )
-def _entry_compression(state: State, frame: Frame) -> Iterator[str]:
+def _entry_compression(state: LintedConnection, frame: Frame) -> Iterator[str]:
     if wrong := state.sent(frame).wrong_compression:
         yield wrong
 
@@ -308,7 +308,7 @@ def _entry_compression(state: State, frame: Frame) -> Iterator[str]:
     "Binary protocol: batched messages",
     "Write size, SingleMessageMetadata and payload of each; omit num_messages_in_batch for a message outside a batch.",
 )
-def _entry_batch(state: State, frame: Frame) -> Iterator[str]:
+def _entry_batch(state: LintedConnection, frame: Frame) -> Iterator[str]:
     if wrong := state.sent(frame).wrong_batch:
         yield wrong
 
@@ -319,7 +319,7 @@ def _entry_batch(state: State, frame: Frame) -> Iterator[str]:
     f"{_METADATA}.partition_key_b64_encoded",
     "Encode keys of bytes, and omit the flag for keys of text.",
 )
-def _entry_key(state: State, frame: Frame) -> Iterator[str]:
+def _entry_key(state: LintedConnection, frame: Frame) -> Iterator[str]:
     for metadata, _ in state.sent(frame).messages:
         if metadata.partition_key_b64_encoded and metadata.HasField("partition_key"):
             try:
@@ -335,7 +335,7 @@ def _entry_key(state: State, frame: Frame) -> Iterator[str]:
     f"{_METADATA}.null_value; PIP-14",
     "Set null_value only for null: readers ignore the payload then.",
 )
-def _entry_null(state: State, frame: Frame) -> Iterator[str]:
+def _entry_null(state: LintedConnection, frame: Frame) -> Iterator[str]:
     for metadata, payload in state.sent(frame).messages:
         if metadata.null_value and payload:
             yield f"null_value with a payload of {len(payload)} bytes"
@@ -348,7 +348,7 @@ def _entry_null(state: State, frame: Frame) -> Iterator[str]:
     f"{_METADATA}.marker_type; PIP-31; PIP-33",
     "Omit marker_type: brokers deliver no markers to consumers.",
 )
-def _entry_marker(state: State, frame: Frame) -> Iterator[str]:
+def _entry_marker(state: LintedConnection, frame: Frame) -> Iterator[str]:
     if (metadata := state.sent(frame).metadata) is not None and metadata.HasField("marker_type"):
         yield f"marker_type {metadata.marker_type}"
 
@@ -359,7 +359,7 @@ def _entry_marker(state: State, frame: Frame) -> Iterator[str]:
     "PIP-4; PulsarApi.proto: EncryptionKeys",
     "Write both: without the nonce a consumer cannot decrypt, and without keys it does not try.",
 )
-def _entry_encryption(state: State, frame: Frame) -> Iterator[str]:
+def _entry_encryption(state: LintedConnection, frame: Frame) -> Iterator[str]:
     metadata = state.sent(frame).metadata
     if metadata is None:
         return
@@ -385,7 +385,7 @@ CHUNK_RULES = Section("Rules of chunked messages (PIP-37)", on=["SEND"])
     _CHUNKS,
     "Set uuid, num_chunks_from_msg, total_chunk_msg_size and chunk_id, which counts from 0.",
 )
-def _chunk_incomplete(state: State, frame: Frame) -> Iterator[str]:
+def _chunk_incomplete(state: LintedConnection, frame: Frame) -> Iterator[str]:
     metadata = state.sent(frame).metadata
     if metadata is None:
         return
@@ -402,7 +402,7 @@ def _chunk_incomplete(state: State, frame: Frame) -> Iterator[str]:
     "PIP-37; PulsarApi.proto: CommandSend.is_chunk",
     "Set is_chunk only for chunks: deduplication counts chunks differently.",
 )
-def _chunk_flag(state: State, frame: Frame) -> Iterator[str]:
+def _chunk_flag(state: LintedConnection, frame: Frame) -> Iterator[str]:
     sent = state.sent(frame)
     if sent.metadata is not None and frame.body.is_chunk != sent.chunked:
         yield "a chunk without is_chunk" if sent.chunked else "is_chunk for an entry that is not a chunk"
@@ -414,7 +414,7 @@ def _chunk_flag(state: State, frame: Frame) -> Iterator[str]:
     _CHUNKS,
     "Send all chunks of a message in order with one uuid, and resend from the first one without a receipt.",
 )
-def _chunk_order(state: State, frame: Frame) -> Iterator[str]:
+def _chunk_order(state: LintedConnection, frame: Frame) -> Iterator[str]:
     metadata, producer = state.sent(frame).metadata, state.producer(frame)
     before = producer.chunked.get(metadata.uuid) if producer is not None and metadata is not None else None
     if before is None or metadata is None or not state.sent(frame).chunked:
@@ -435,7 +435,7 @@ def _chunk_order(state: State, frame: Frame) -> Iterator[str]:
     "Set total_chunk_msg_size to the size of all chunks after compression and before encryption.",
     severity=Severity.WARNING,
 )
-def _chunk_total(state: State, frame: Frame) -> Iterator[str]:
+def _chunk_total(state: LintedConnection, frame: Frame) -> Iterator[str]:
     sent, producer = state.sent(frame), state.producer(frame)
     if sent.metadata is None or producer is None or not sent.chunked or sent.metadata.encryption_keys:
         return

@@ -10,7 +10,7 @@ from pulsarium.capture.lint.frames import WITH_REQUEST_ID, Frame
 from pulsarium.capture.lint.members import Phase, Producer
 from pulsarium.capture.lint.rule import Section, Severity
 from pulsarium.capture.lint.scalable import segment_of
-from pulsarium.capture.lint.state import State
+from pulsarium.capture.lint.state import LintedConnection
 from pulsarium.proto.commands import COMMANDS, Direction
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.generated.PulsarApi_pb2 import STICKY, BaseCommand, CommandSubscribe, Schema
@@ -43,7 +43,7 @@ REQUEST_RULES = Section("Rules of requests, their answers, and names in them")
     "Increase request ids, per client or per connection.",
     on=WITH_REQUEST_ID,
 )
-def _request_reused(state: State, frame: Frame) -> Iterator[str]:
+def _request_reused(state: LintedConnection, frame: Frame) -> Iterator[str]:
     if frame.request_id is not None and frame.sender is Direction.CLIENT:
         waiting = state.matcher.first(("request_id", frame.request_id))
         if waiting is not None:
@@ -58,7 +58,7 @@ def _request_reused(state: State, frame: Frame) -> Iterator[str]:
     on=WITH_REQUEST_ID,
     about=Direction.BROKER,
 )
-def _request_nothing(state: State, frame: Frame) -> Iterator[str]:
+def _request_nothing(state: LintedConnection, frame: Frame) -> Iterator[str]:
     if _answers(frame) and state.matcher.request_of(frame) is None and (frame.request_id or 0) not in state.answered:
         yield f"{frame.name} to request {frame.request_id}, which was never made"
 
@@ -71,7 +71,7 @@ def _request_nothing(state: State, frame: Frame) -> Iterator[str]:
     on=WITH_REQUEST_ID,
     about=Direction.BROKER,
 )
-def _request_twice(state: State, frame: Frame) -> Iterator[str]:
+def _request_twice(state: LintedConnection, frame: Frame) -> Iterator[str]:
     if _answers(frame) and state.matcher.request_of(frame) is None and (frame.request_id or 0) in state.answered:
         yield f"{frame.name} to request {frame.request_id}, which has an answer already"
 
@@ -84,7 +84,7 @@ def _request_twice(state: State, frame: Frame) -> Iterator[str]:
     on=WITH_REQUEST_ID,
     about=Direction.BROKER,
 )
-def _request_kind(state: State, frame: Frame) -> Iterator[str]:
+def _request_kind(state: LintedConnection, frame: Frame) -> Iterator[str]:
     request = state.matcher.request_of(frame)
     if request is None or frame.spec is None or request.spec is None or not _answers(frame):
         return
@@ -100,7 +100,7 @@ def _request_kind(state: State, frame: Frame) -> Iterator[str]:
     "Validate topic names when the application passes them.",
     on=_NAME_TOPICS,
 )
-def _request_topic_name(state: State, frame: Frame) -> Iterator[str]:
+def _request_topic_name(state: LintedConnection, frame: Frame) -> Iterator[str]:
     try:
         if segment_of(frame.topic) is None:
             TopicName.parse(text_of(frame.body.topic).replace("topic://", "persistent://", 1))
@@ -115,7 +115,7 @@ def _request_topic_name(state: State, frame: Frame) -> Iterator[str]:
     "Open topic-partition-0 and so on, up to the number in PARTITIONED_METADATA_RESPONSE.",
     on=["PRODUCER", "SUBSCRIBE"],
 )
-def _request_partitions(state: State, frame: Frame) -> Iterator[str]:
+def _request_partitions(state: LintedConnection, frame: Frame) -> Iterator[str]:
     count = state.partitions.get(frame.topic)
     if count is not None:
         yield f"{frame.name} for {frame.topic}, which has {count} partitions"
@@ -128,7 +128,7 @@ def _request_partitions(state: State, frame: Frame) -> Iterator[str]:
     "Send the schema of the messages.",
     on=["GET_OR_CREATE_SCHEMA", "PRODUCER"],
 )
-def _request_schema(state: State, frame: Frame) -> Iterator[str]:
+def _request_schema(state: LintedConnection, frame: Frame) -> Iterator[str]:
     if frame.body.HasField("schema") and frame.body.schema.type == Schema.AutoConsume:
         yield f"{frame.name} with an AUTO_CONSUME schema"
 
@@ -140,7 +140,7 @@ def _request_schema(state: State, frame: Frame) -> Iterator[str]:
     "Send the bytes of PRODUCER_SUCCESS or of a message unchanged, and omit the field for the newest version.",
     on=["GET_SCHEMA"],
 )
-def _request_schema_version(state: State, frame: Frame) -> Iterator[str]:
+def _request_schema_version(state: LintedConnection, frame: Frame) -> Iterator[str]:
     body = frame.body
     if body.HasField("schema_version") and len(body.schema_version) != _SCHEMA_VERSION_BYTES:
         yield f"schema_version of {len(body.schema_version)} bytes"
@@ -150,7 +150,7 @@ _ORDERED_BY_NAME = (CommandSubscribe.Failover, CommandSubscribe.Key_Shared)
 _SINGLE = (CommandSubscribe.Exclusive, CommandSubscribe.Failover)
 
 
-def _before(state: State, frame: Frame) -> Producer | None:
+def _before(state: LintedConnection, frame: Frame) -> Producer | None:
     """Return the producer that a PRODUCER reopens after its broker closed it, or None."""
     producer = state.producer(frame)
     again = producer is not None and producer.phase is Phase.CLOSED_BY_BROKER and not producer.closing
@@ -167,7 +167,7 @@ OPENING_RULES = Section("Rules of PRODUCER and SUBSCRIBE: opening and reopening"
     "Increase producer ids, or close a producer before you use its id again.",
     on=["PRODUCER"],
 )
-def _opening_producer_in_use(state: State, frame: Frame) -> Iterator[str]:
+def _opening_producer_in_use(state: LintedConnection, frame: Frame) -> Iterator[str]:
     if (producer := state.producer(frame)) is not None and producer.phase is Phase.OPEN and not producer.closing:
         yield f"producer {frame.producer_id} is open already, on {producer.topic}"
 
@@ -179,7 +179,7 @@ def _opening_producer_in_use(state: State, frame: Frame) -> Iterator[str]:
     "Increase consumer ids, or close a consumer before you use its id again.",
     on=["SUBSCRIBE"],
 )
-def _opening_consumer_in_use(state: State, frame: Frame) -> Iterator[str]:
+def _opening_consumer_in_use(state: LintedConnection, frame: Frame) -> Iterator[str]:
     if (consumer := state.consumer(frame)) is not None and consumer.phase is Phase.OPEN and not consumer.ending:
         yield f"consumer {frame.consumer_id} is open already, on {consumer.topic}"
 
@@ -191,7 +191,7 @@ def _opening_consumer_in_use(state: State, frame: Frame) -> Iterator[str]:
     "Send the producer_name of PRODUCER_SUCCESS again.",
     on=["PRODUCER"],
 )
-def _opening_renamed(state: State, frame: Frame) -> Iterator[str]:
+def _opening_renamed(state: LintedConnection, frame: Frame) -> Iterator[str]:
     before = _before(state, frame)
     if before is not None and before.name and before.name != frame.body.producer_name:
         yield f"{frame.body.producer_name or 'no name'} in place of {before.name}"
@@ -204,7 +204,7 @@ def _opening_renamed(state: State, frame: Frame) -> Iterator[str]:
     "Increase epoch with every reconnect: it tells the broker that the producer is the same one.",
     on=["PRODUCER"],
 )
-def _opening_epoch(state: State, frame: Frame) -> Iterator[str]:
+def _opening_epoch(state: LintedConnection, frame: Frame) -> Iterator[str]:
     before = _before(state, frame)
     if before is not None and before.was_open and frame.body.epoch <= before.epoch:
         yield f"epoch {frame.body.epoch} after {before.epoch}"
@@ -217,7 +217,7 @@ def _opening_epoch(state: State, frame: Frame) -> Iterator[str]:
     "Send topic_epoch of PRODUCER_SUCCESS: without it the broker cannot tell whether another producer took over.",
     on=["PRODUCER"],
 )
-def _opening_topic_epoch(state: State, frame: Frame) -> Iterator[str]:
+def _opening_topic_epoch(state: LintedConnection, frame: Frame) -> Iterator[str]:
     before, body = _before(state, frame), frame.body
     if before is None or before.topic_epoch is None or body.producer_access_mode == SharedAccess:
         return
@@ -234,7 +234,7 @@ def _opening_topic_epoch(state: State, frame: Frame) -> Iterator[str]:
     "Refuse an empty name when the application passes it.",
     on=["SUBSCRIBE"],
 )
-def _opening_unnamed(state: State, frame: Frame) -> Iterator[str]:
+def _opening_unnamed(state: LintedConnection, frame: Frame) -> Iterator[str]:
     if not frame.body.subscription:
         yield "an empty subscription name"
 
@@ -248,7 +248,7 @@ def _opening_unnamed(state: State, frame: Frame) -> Iterator[str]:
     on=["SUBSCRIBE"],
     severity=Severity.WARNING,
 )
-def _opening_nameless(state: State, frame: Frame) -> Iterator[str]:
+def _opening_nameless(state: LintedConnection, frame: Frame) -> Iterator[str]:
     if frame.body.subType in _ORDERED_BY_NAME and not frame.body.consumer_name:
         yield f"no consumer_name on {CommandSubscribe.SubType.Name(frame.body.subType)}"
 
@@ -260,7 +260,7 @@ def _opening_nameless(state: State, frame: Frame) -> Iterator[str]:
     "Validate ranges when the application passes them.",
     on=["SUBSCRIBE"],
 )
-def _opening_sticky(state: State, frame: Frame) -> Iterator[str]:
+def _opening_sticky(state: LintedConnection, frame: Frame) -> Iterator[str]:
     body = frame.body
     if body.subType != CommandSubscribe.Key_Shared or body.keySharedMeta.keySharedMode != STICKY:
         return
@@ -282,7 +282,7 @@ def _opening_sticky(state: State, frame: Frame) -> Iterator[str]:
     "Use Exclusive or Failover with read_compacted.",
     on=["SUBSCRIBE"],
 )
-def _opening_compacted(state: State, frame: Frame) -> Iterator[str]:
+def _opening_compacted(state: LintedConnection, frame: Frame) -> Iterator[str]:
     body = frame.body
     if not body.read_compacted:
         return
@@ -304,6 +304,6 @@ def _opening_compacted(state: State, frame: Frame) -> Iterator[str]:
     on=["SUBSCRIBE"],
     severity=Severity.WARNING,
 )
-def _opening_start(state: State, frame: Frame) -> Iterator[str]:
+def _opening_start(state: LintedConnection, frame: Frame) -> Iterator[str]:
     if frame.body.durable and frame.body.HasField("start_message_id"):
         yield "start_message_id on a durable subscription"

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from enum import Enum
 
 from pulsarium.capture.lint.frames import Frame
-from pulsarium.capture.lint.state import State
+from pulsarium.capture.lint.state import LintedConnection
 from pulsarium.proto.commands import Direction
 
-Check = Callable[[State, Frame], Iterator[str]]
+Check = Callable[[LintedConnection, Frame], Iterator[str]]
 
 
 class Severity(Enum):
@@ -39,7 +39,7 @@ class Requirement:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule(Requirement):
+class LintRule(Requirement):
     """A rule of the protocol.
 
     on: commands to check; empty for all frames. check: function that yields the violations of a frame, in the state
@@ -58,13 +58,13 @@ class Violation:
     fault.
     """
 
-    rule: Rule
+    rule: LintRule
     frame: Frame
     detail: str
     side: Direction
 
 
-RULES: dict[str, Rule] = {}
+RULES: dict[str, LintRule] = {}
 """Rules by name. The modules of rules, which `checker` imports, fill the table."""
 
 
@@ -76,7 +76,7 @@ class Section:
 
     def __init__(self, title: str, on: Iterable[str] = ()) -> None:
         self.title = title
-        self.rules: list[Rule] = []
+        self.rules: list[LintRule] = []
         self._on = on
 
     def __call__(
@@ -92,7 +92,7 @@ class Section:
     ) -> Callable[[Check], Check]:
         def register(check: Check) -> Check:
             assert name not in RULES, name
-            RULES[name] = Rule(name, demands, reference, mend, about, severity, frozenset(on or self._on), check)
+            RULES[name] = LintRule(name, demands, reference, mend, about, severity, frozenset(on or self._on), check)
             self.rules.append(RULES[name])
             return check
 

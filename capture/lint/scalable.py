@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from pulsarium.capture.lint.frames import Frame, Sent
+from pulsarium.capture.lint.frames import Frame, SentEntry
 from pulsarium.capture.lint.members import Bounded
 from pulsarium.proto.commands import Direction
 from pulsarium.proto.errors import InvalidTopicName
@@ -24,7 +24,7 @@ _OF_A_SEGMENT = re.compile(r"(.*)-seg-([0-9]{1,19})", re.DOTALL)
 _M1 = "Pulsar Server5.0.0-M1"
 
 
-class Segment(NamedTuple):
+class LintedSegment(NamedTuple):
     """A segment of a scalable topic. `end` is included."""
 
     start: int
@@ -47,11 +47,11 @@ class Layout:
 
     epoch: int
     told_ns: int
-    segments: dict[int, Segment]
+    segments: dict[int, LintedSegment]
 
 
 @dataclass(slots=True)
-class Group:
+class RegisteredGroup:
     """The registrations of a subscription.
 
     checkpoint: whether a CHECKPOINT consumer registered. assigned: for each registration, the segment topics with their
@@ -68,7 +68,7 @@ class Group:
 
 
 @dataclass(slots=True)
-class Writer:
+class SegmentProducers:
     """The segment producers of one producer of an application: their segments, access mode and first schema."""
 
     attached: set[int] = field(default_factory=set)
@@ -81,25 +81,25 @@ class Scalable:
 
     def __init__(self) -> None:
         self.layouts: Bounded[str, Layout] = Bounded(_MOST)
-        self.groups: Bounded[tuple[str, str], Group] = Bounded(_MOST)
+        self.groups: Bounded[tuple[str, str], RegisteredGroup] = Bounded(_MOST)
         self.readers: Bounded[tuple[str, str], set[int]] = Bounded(_MOST)
         """Ids of the segments to which a subscription has subscribed."""
-        self.writers: Bounded[tuple[str, str], Writer] = Bounded(_MOST)
+        self.writers: Bounded[tuple[str, str], SegmentProducers] = Bounded(_MOST)
         self.ledgers: Bounded[int, str] = Bounded(_MOST)
         """Segment topic of each ledger."""
 
-    def writer(self, topic: SegmentTopic, name: str) -> Writer | None:
+    def writer(self, topic: SegmentTopic, name: str) -> SegmentProducers | None:
         """Return the writer of a segment producer by its name, or None when the name has another form."""
         owner = owner_of(name, topic.id)
         if owner is None:
             return None
         found = self.writers.get((topic.parent, owner))
         if found is None:
-            found = self.writers[topic.parent, owner] = Writer()
+            found = self.writers[topic.parent, owner] = SegmentProducers()
         return found
 
 
-class Pending(NamedTuple):
+class PendingMessage(NamedTuple):
     """A keyed message without a receipt."""
 
     parent: str
@@ -120,7 +120,7 @@ class Sessions:
         """Topics of the lookup sessions that a broker refused for good."""
         self.registered: Bounded[int, tuple[str, str, str]] = Bounded(_MOST)
         """Topic, subscription and consumer name of each registration."""
-        self.pending: Bounded[tuple[int, int], list[Pending]] = Bounded(_MOST_PENDING)
+        self.pending: Bounded[tuple[int, int], list[PendingMessage]] = Bounded(_MOST_PENDING)
 
     def overtaken(self, parent: str, owner: str, key: bytes, segment: int) -> Iterator[int]:
         """Yield the other segments that have not confirmed an earlier message of a key."""
@@ -134,7 +134,7 @@ class Sessions:
         for key in [key for key in self.pending if key[0] == producer]:
             self.pending.pop(key)
 
-    def apply(self, frame: Frame, entry: Callable[[Frame], Sent], names: Callable[[Frame], str]) -> None:
+    def apply(self, frame: Frame, entry: Callable[[Frame], SentEntry], names: Callable[[Frame], str]) -> None:
         """Update the state. `names` returns the name of a command's producer."""
         react = None if frame.spec is None else _REACTIONS.get((frame.spec.type, frame.sender))
         if react is not None and self._shared is not None:
@@ -142,11 +142,11 @@ class Sessions:
         elif frame.name == "SEND" and self._shared is not None:
             self._send(frame, entry(frame), names(frame))
 
-    def _send(self, frame: Frame, sent: Sent, name: str) -> None:
+    def _send(self, frame: Frame, sent: SentEntry, name: str) -> None:
         topic = segment_of(frame.topic)
         owner = owner_of(name, topic.id) if topic is not None else None
         if topic is not None and owner is not None:
-            found = [Pending(topic.parent, owner, key, topic.id) for key in keys_of(sent)]
+            found = [PendingMessage(topic.parent, owner, key, topic.id) for key in keys_of(sent)]
             if found:
                 self.pending[frame.producer_id or 0, frame.sequence_id or 0] = found
 
@@ -177,7 +177,7 @@ class Sessions:
             known = shared.layouts.get(topic)
             if known is None or body.dag.epoch > known.epoch:
                 segments = {
-                    each.segment_id: Segment(each.hash_start, each.hash_end, each.state == ACTIVE)
+                    each.segment_id: LintedSegment(each.hash_start, each.hash_end, each.state == ACTIVE)
                     for each in body.dag.segments
                 }
                 shared.layouts[topic] = Layout(body.dag.epoch, frame.record.monotonic_ns, segments)
@@ -189,7 +189,7 @@ class Sessions:
         body = frame.body
         topic, subscription = text_of(body.topic), text_of(body.subscription)
         self.registered[body.consumer_id] = (topic, subscription, text_of(body.consumer_name))
-        group = shared.groups.get((topic, subscription)) or Group()
+        group = shared.groups.get((topic, subscription)) or RegisteredGroup()
         group.checkpoint = body.consumer_type == 1
         shared.groups[topic, subscription] = group
 
@@ -243,7 +243,7 @@ def owner_of(name: str | bytes, segment: int) -> str | None:
     return found[1] if found is not None and int(found[2]) == segment else None
 
 
-def keys_of(sent: Sent) -> Iterator[bytes]:
+def keys_of(sent: SentEntry) -> Iterator[bytes]:
     """Yield the keys of the messages of an entry, as bytes of UTF-8."""
     for metadata, _ in sent.messages:
         if metadata.HasField("partition_key") and not metadata.partition_key_b64_encoded:

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from pulsarium.capture.lint.frames import Frame
 from pulsarium.capture.lint.rule import Section, Severity
-from pulsarium.capture.lint.scalable import Group, Scalable, hash_of, keys_of, owner_of, schema_of, segment_of
-from pulsarium.capture.lint.state import State
+from pulsarium.capture.lint.scalable import RegisteredGroup, Scalable, hash_of, keys_of, owner_of, schema_of, segment_of
+from pulsarium.capture.lint.state import LintedConnection
 from pulsarium.proto.generated.PulsarApi_pb2 import STICKY, CommandAck, CommandSubscribe
 from pulsarium.proto.text import text_of
 
@@ -26,7 +26,7 @@ def _of(requirement: str, where: str) -> str:
     return f"Specification of scalable topics: conformance {requirement}, {where}"
 
 
-def _shared(state: State) -> Scalable | None:
+def _shared(state: LintedConnection) -> Scalable | None:
     """Return the state of scalable topics, or None when that state may be incomplete."""
     return state.shared.scalable if state.shared is not None and state.shared.whole else None
 
@@ -38,7 +38,7 @@ def _shared(state: State) -> Scalable | None:
     "Open a lookup session with SCALABLE_TOPIC_LOOKUP, and keep it for layout changes.",
     on=["PRODUCER", "SUBSCRIBE"],
 )
-def _without_layout(state: State, frame: Frame) -> Iterator[str]:
+def _without_layout(state: LintedConnection, frame: Frame) -> Iterator[str]:
     shared, topic = _shared(state), segment_of(frame.topic)
     if shared is None or topic is None:
         return
@@ -54,7 +54,7 @@ def _without_layout(state: State, frame: Frame) -> Iterator[str]:
     "Route by the high 16 bits of the unmasked Murmur3 hash of the key. Pulsar 5.0.0-M1 takes the low 16 bits.",
     on=["SEND"],
 )
-def _wrong_segment(state: State, frame: Frame) -> Iterator[str]:
+def _wrong_segment(state: LintedConnection, frame: Frame) -> Iterator[str]:
     topic = segment_of(frame.topic)
     if topic is None:
         return
@@ -72,7 +72,7 @@ def _wrong_segment(state: State, frame: Frame) -> Iterator[str]:
     "Wait for the receipts of the sealed segment, or send its open messages again, before later ones of the key.",
     on=["SEND"],
 )
-def _overtakes(state: State, frame: Frame) -> Iterator[str]:
+def _overtakes(state: LintedConnection, frame: Frame) -> Iterator[str]:
     topic, producer = segment_of(frame.topic), state.producer(frame)
     owner = owner_of(producer.name, topic.id) if topic is not None and producer is not None else None
     if topic is None or owner is None:
@@ -90,7 +90,7 @@ def _overtakes(state: State, frame: Frame) -> Iterator[str]:
     "Drop the producer of a sealed segment, and route its messages to the active successors.",
     on=["PRODUCER"],
 )
-def _on_sealed(state: State, frame: Frame) -> Iterator[str]:
+def _on_sealed(state: LintedConnection, frame: Frame) -> Iterator[str]:
     shared, topic = _shared(state), segment_of(frame.topic)
     layout = None if shared is None or topic is None else shared.layouts.get(topic.parent)
     if layout is None or topic is None or frame.record.monotonic_ns - layout.told_ns < _NOTICED_NS:
@@ -108,7 +108,7 @@ def _on_sealed(state: State, frame: Frame) -> Iterator[str]:
     on=["PRODUCER"],
     severity=Severity.WARNING,
 )
-def _producer_name(state: State, frame: Frame) -> Iterator[str]:
+def _producer_name(state: LintedConnection, frame: Frame) -> Iterator[str]:
     topic, name = segment_of(frame.topic), text_of(frame.body.producer_name)
     if topic is not None and owner_of(name, topic.id) is None:
         yield f"producer {name!r} of segment {topic.id}"
@@ -121,7 +121,7 @@ def _producer_name(state: State, frame: Frame) -> Iterator[str]:
     "Open a producer for each active segment when the application creates its producer.",
     on=["SEND"],
 )
-def _exclusive(state: State, frame: Frame) -> Iterator[str]:
+def _exclusive(state: LintedConnection, frame: Frame) -> Iterator[str]:
     shared, topic, producer = _shared(state), segment_of(frame.topic), state.producer(frame)
     if shared is None or topic is None or producer is None:
         return
@@ -141,7 +141,7 @@ def _exclusive(state: State, frame: Frame) -> Iterator[str]:
     "Attach to exactly the segments of the last assignment, and detach from the others.",
     on=["SUBSCRIBE"],
 )
-def _not_assigned(state: State, frame: Frame) -> Iterator[str]:
+def _not_assigned(state: LintedConnection, frame: Frame) -> Iterator[str]:
     shared, topic = _shared(state), segment_of(frame.topic)
     group = _group(shared, frame)
     if group is None or topic is None or not group.assigned:
@@ -157,7 +157,7 @@ def _not_assigned(state: State, frame: Frame) -> Iterator[str]:
     "Subscribe Exclusive for empty bucket_ranges. Else set Key_Shared, STICKY, these ranges and entryBucketDispatch.",
     on=["SUBSCRIBE"],
 )
-def _attach_mode(state: State, frame: Frame) -> Iterator[str]:
+def _attach_mode(state: LintedConnection, frame: Frame) -> Iterator[str]:
     group = _group(_shared(state), frame)
     buckets = None if group is None or group.checkpoint else group.buckets(frame.topic or "")
     if group is None or buckets is None or frame.record.monotonic_ns - group.given_ns < _NOTICED_NS:
@@ -179,7 +179,7 @@ def _attach_mode(state: State, frame: Frame) -> Iterator[str]:
     on=["ACK"],
     severity=Severity.WARNING,
 )
-def _individual(state: State, frame: Frame) -> Iterator[str]:
+def _individual(state: LintedConnection, frame: Frame) -> Iterator[str]:
     consumer, shared = state.consumer(frame), _shared(state)
     topic = segment_of(consumer.topic) if consumer is not None else None
     if consumer is None or topic is None or shared is None or consumer.type != _SUBSCRIPTIONS.Exclusive:
@@ -196,7 +196,7 @@ def _individual(state: State, frame: Frame) -> Iterator[str]:
     "Subscribe Shared to all segments of the layout, and to new ones as they come.",
     on=["ACK"],
 )
-def _misses(state: State, frame: Frame) -> Iterator[str]:
+def _misses(state: LintedConnection, frame: Frame) -> Iterator[str]:
     consumer, shared = state.consumer(frame), _shared(state)
     topic = segment_of(consumer.topic) if consumer is not None else None
     if consumer is None or topic is None or shared is None or consumer.type != _SUBSCRIPTIONS.Shared:
@@ -217,7 +217,7 @@ def _misses(state: State, frame: Frame) -> Iterator[str]:
     "Subscribe with durable=false and a start_message_id from the checkpoint.",
     on=["SUBSCRIBE"],
 )
-def _with_cursor(state: State, frame: Frame) -> Iterator[str]:
+def _with_cursor(state: LintedConnection, frame: Frame) -> Iterator[str]:
     group = _group(_shared(state), frame)
     if group is not None and group.checkpoint and frame.body.durable:
         yield f"a durable subscription of the checkpoint group {text_of(frame.body.subscription)!r}"
@@ -230,7 +230,7 @@ def _with_cursor(state: State, frame: Frame) -> Iterator[str]:
     "Keep the segment's id in message ids and checkpoints.",
     on=["SUBSCRIBE", "SEEK"],
 )
-def _elsewhere(state: State, frame: Frame) -> Iterator[str]:
+def _elsewhere(state: LintedConnection, frame: Frame) -> Iterator[str]:
     shared = _shared(state)
     name = "start_message_id" if frame.name == "SUBSCRIBE" else "message_id"
     if shared is None or segment_of(frame.topic) is None or not frame.body.HasField(name):
@@ -248,7 +248,7 @@ def _elsewhere(state: State, frame: Frame) -> Iterator[str]:
     "Send the schema of the scalable topic with each segment's PRODUCER.",
     on=["PRODUCER"],
 )
-def _schemas(state: State, frame: Frame) -> Iterator[str]:
+def _schemas(state: LintedConnection, frame: Frame) -> Iterator[str]:
     shared, topic = _shared(state), segment_of(frame.topic)
     writer = None if shared is None or topic is None else shared.writer(topic, text_of(frame.body.producer_name))
     schema = schema_of(frame)
@@ -263,7 +263,7 @@ def _schemas(state: State, frame: Frame) -> Iterator[str]:
     "Resolve the topic with SCALABLE_TOPIC_LOOKUP. The broker creates a missing topic there.",
     on=["PRODUCER", "SUBSCRIBE"],
 )
-def _attached(state: State, frame: Frame) -> Iterator[str]:
+def _attached(state: LintedConnection, frame: Frame) -> Iterator[str]:
     if frame.topic is not None and frame.topic.startswith("topic://"):
         yield f"{frame.name} for {frame.topic}"
 
@@ -275,7 +275,7 @@ def _attached(state: State, frame: Frame) -> Iterator[str]:
     "Tell the application: TopicNotFound and authorization errors do not go away by themselves.",
     on=["SCALABLE_TOPIC_LOOKUP"],
 )
-def _repeated(state: State, frame: Frame) -> Iterator[str]:
+def _repeated(state: LintedConnection, frame: Frame) -> Iterator[str]:
     if state.scalable.refused.get(frame.body.session_id) == text_of(frame.body.topic):
         yield f"session {frame.body.session_id} for {text_of(frame.body.topic)}, which the broker had refused"
 
@@ -287,7 +287,7 @@ def _repeated(state: State, frame: Frame) -> Iterator[str]:
     "Close the session first, or take a new id: the broker keeps pushing the layouts of the old session.",
     on=["SCALABLE_TOPIC_LOOKUP"],
 )
-def _session(state: State, frame: Frame) -> Iterator[str]:
+def _session(state: LintedConnection, frame: Frame) -> Iterator[str]:
     known = state.scalable.open.get(frame.body.session_id)
     if known is not None:
         yield f"session {frame.body.session_id}, which is open for {known}"
@@ -300,14 +300,14 @@ def _session(state: State, frame: Frame) -> Iterator[str]:
     "Count consumer ids for each connection: the broker forgets the earlier registration of an id.",
     on=["SCALABLE_TOPIC_SUBSCRIBE"],
 )
-def _registration(state: State, frame: Frame) -> Iterator[str]:
+def _registration(state: LintedConnection, frame: Frame) -> Iterator[str]:
     body = frame.body
     known = state.scalable.registered.get(body.consumer_id)
     if known is not None and known != (text_of(body.topic), text_of(body.subscription), text_of(body.consumer_name)):
         yield f"consumer {body.consumer_id}, which is {known[2]!r} of {known[1]!r}"
 
 
-def _group(shared: Scalable | None, frame: Frame) -> Group | None:
+def _group(shared: Scalable | None, frame: Frame) -> RegisteredGroup | None:
     """Return the registrations of a SUBSCRIBE's subscription, or None."""
     topic = segment_of(frame.topic)
     if shared is None or topic is None:

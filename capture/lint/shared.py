@@ -11,6 +11,7 @@ from pulsarium.capture.lint.members import Bounded, Position
 from pulsarium.capture.lint.scalable import Scalable
 from pulsarium.proto.entry import is_plain, visible_metadata
 from pulsarium.proto.message_id import bits_of
+from pulsarium.proto.numbers import signed, unsigned
 
 _MOST_SUBSCRIPTIONS = 10_000
 _MOST_BATCHES = 20_000
@@ -31,16 +32,16 @@ class Positions:
         self.last: Position = (-1, -1)
 
     def __contains__(self, position: Position) -> bool:
-        return position[1] % 2**64 in self._ledgers.get(position[0], ())
+        return unsigned(position[1]) in self._ledgers.get(position[0], ())
 
     def add(self, position: Position) -> None:
-        self._ledgers.setdefault(position[0], BitMap64()).add(position[1] % 2**64)
+        self._ledgers.setdefault(position[0], BitMap64()).add(unsigned(position[1]))
         self.last = max(self.last, position)
 
     def discard(self, position: Position) -> None:
         entries = self._ledgers.get(position[0])
         if entries is not None:
-            entries.discard(position[1] % 2**64)
+            entries.discard(unsigned(position[1]))
             if not entries:
                 del self._ledgers[position[0]]
 
@@ -159,11 +160,6 @@ def full(size: int) -> int:
 def position_of(message_id: Any) -> Position:
     """Return the position of a MessageIdData. Entry -1 is the position before a ledger's first entry."""
     return (signed(message_id.ledgerId), signed(message_id.entryId))
-
-
-def signed(number: int) -> int:
-    """Return the number as Java reads it."""
-    return number - 2**64 if number >= 2**63 else number
 
 
 def transaction_of(body: Any) -> Transaction | None:

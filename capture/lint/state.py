@@ -7,8 +7,8 @@ from typing import Any
 
 from pyroaring import BitMap64
 
-from pulsarium.capture.lint.exchanges import Exchange, Matcher
-from pulsarium.capture.lint.frames import Conversation, Frame, Sent
+from pulsarium.capture.lint.exchanges import LintedExchange, Matcher
+from pulsarium.capture.lint.frames import Conversation, Frame, SentEntry
 from pulsarium.capture.lint.members import Bounded, Chunked, Consumer, Phase, Producer
 from pulsarium.capture.lint.scalable import Sessions
 from pulsarium.capture.lint.shared import Shared, position_of, transaction_of
@@ -25,7 +25,7 @@ _MOST_CONTAINERS = 10_000
 _LOOK_EVERY = 1024
 
 
-class State:
+class LintedConnection:
     """State of one connection. `apply` gets each frame after the rules.
 
     `shared` is None when no rules apply. Then state that only rules need is not kept.
@@ -46,12 +46,12 @@ class State:
         self.answered = BitMap64()
         """Ids of requests with their final answer. When many ids are scattered, the lower ones are forgotten."""
         self.scalable = Sessions(None if shared is None else shared.scalable)
-        self._sent: Sent | None = None
+        self._sent: SentEntry | None = None
 
-    def sent(self, frame: Frame) -> Sent:
+    def sent(self, frame: Frame) -> SentEntry:
         """Return the entry of a SEND, parsed once for all rules."""
         if self._sent is None or self._sent.frame is not frame:
-            self._sent = Sent(frame)
+            self._sent = SentEntry(frame)
         return self._sent
 
     def producer(self, frame: Frame) -> Producer | None:
@@ -62,7 +62,7 @@ class State:
         """Return the consumer that a command names, or None."""
         return self.consumers.get(frame.consumer_id)
 
-    def apply(self, frame: Frame) -> list[Exchange]:
+    def apply(self, frame: Frame) -> list[LintedExchange]:
         """Update the state, and return the exchanges that the frame ends."""
         done = self.matcher.feed(frame)
         for exchange in done:
@@ -195,7 +195,7 @@ class State:
         if len(ids) % _LOOK_EVERY == 0 and ids.get_statistics()["n_containers"] > _MOST_CONTAINERS:
             ids.remove_range(0, ids[len(ids) // 2])
 
-    def _ended(self, exchange: Exchange) -> None:
+    def _ended(self, exchange: LintedExchange) -> None:
         request, answer = exchange.request, exchange.answer
         if answer is None:
             return
@@ -214,7 +214,7 @@ class State:
         elif not refused and kind is not None and self.shared is not None:
             self._transacted(kind, request, answer, self.shared)
 
-    def _opened(self, kind: int, exchange: Exchange) -> None:
+    def _opened(self, kind: int, exchange: LintedExchange) -> None:
         request, answer = exchange.request, exchange.answer
         made = self.producer(request) if kind == _T.PRODUCER else self.consumer(request)
         if made is None or answer is None or made.opened != request.number or made.phase is not Phase.OPENING:
@@ -269,22 +269,22 @@ def messages_of(frame: Frame) -> int:
 
 
 _CLIENT, _BROKER = Direction.CLIENT, Direction.BROKER
-_REACTIONS: dict[tuple[int, Direction], Callable[[State, Frame], None]] = {
-    (_T.CONNECT, _CLIENT): State._connect,
-    (_T.PRODUCER, _CLIENT): State._produce,
-    (_T.SUBSCRIBE, _CLIENT): State._subscribe,
-    (_T.SEND, _CLIENT): State._send,
-    (_T.FLOW, _CLIENT): State._flow,
-    (_T.ACK, _CLIENT): State._ack,
-    (_T.REDELIVER_UNACKNOWLEDGED_MESSAGES, _CLIENT): State._redeliver,
-    (_T.SEEK, _CLIENT): State._seek,
-    (_T.CLOSE_PRODUCER, _CLIENT): State._closes_producer,
-    (_T.CLOSE_CONSUMER, _CLIENT): State._ends_consumer,
-    (_T.UNSUBSCRIBE, _CLIENT): State._ends_consumer,
-    (_T.CONNECTED, _BROKER): State._greeted,
-    (_T.SEND_ERROR, _BROKER): State._send_error,
-    (_T.CLOSE_PRODUCER, _BROKER): State._producer_closed,
-    (_T.CLOSE_CONSUMER, _BROKER): State._consumer_closed,
-    (_T.MESSAGE, _BROKER): State._delivered,
-    (_T.PARTITIONED_METADATA_RESPONSE, _BROKER): State._partitioned,
+_REACTIONS: dict[tuple[int, Direction], Callable[[LintedConnection, Frame], None]] = {
+    (_T.CONNECT, _CLIENT): LintedConnection._connect,
+    (_T.PRODUCER, _CLIENT): LintedConnection._produce,
+    (_T.SUBSCRIBE, _CLIENT): LintedConnection._subscribe,
+    (_T.SEND, _CLIENT): LintedConnection._send,
+    (_T.FLOW, _CLIENT): LintedConnection._flow,
+    (_T.ACK, _CLIENT): LintedConnection._ack,
+    (_T.REDELIVER_UNACKNOWLEDGED_MESSAGES, _CLIENT): LintedConnection._redeliver,
+    (_T.SEEK, _CLIENT): LintedConnection._seek,
+    (_T.CLOSE_PRODUCER, _CLIENT): LintedConnection._closes_producer,
+    (_T.CLOSE_CONSUMER, _CLIENT): LintedConnection._ends_consumer,
+    (_T.UNSUBSCRIBE, _CLIENT): LintedConnection._ends_consumer,
+    (_T.CONNECTED, _BROKER): LintedConnection._greeted,
+    (_T.SEND_ERROR, _BROKER): LintedConnection._send_error,
+    (_T.CLOSE_PRODUCER, _BROKER): LintedConnection._producer_closed,
+    (_T.CLOSE_CONSUMER, _BROKER): LintedConnection._consumer_closed,
+    (_T.MESSAGE, _BROKER): LintedConnection._delivered,
+    (_T.PARTITIONED_METADATA_RESPONSE, _BROKER): LintedConnection._partitioned,
 }

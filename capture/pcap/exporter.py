@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from pulsarium.capture.as_json import described
-from pulsarium.capture.file import Header, Kind, Record
+from pulsarium.capture.file import CaptureRecord, EventKind, Header
 from pulsarium.capture.lint.checker import Walk
 from pulsarium.capture.pcap.blocks import packet_block, section
-from pulsarium.capture.pcap.segments import ACK, FIN, PUSH, RST, SYN, Address, Segment, packet_of
+from pulsarium.capture.pcap.segments import ACK, FIN, PUSH, RST, SYN, Address, TcpSegment, packet_of
 from pulsarium.proto.commands import Direction
 
 _MOST_DATA = 60_000  # bytes of a segment
@@ -39,17 +39,17 @@ class Exporter:
         self.packets = 0
         write(section(f"pulsarium, capture of {header.broker or 'a broker'}"))
 
-    def feed(self, number: int, record: Record) -> None:
+    def feed(self, number: int, record: CaptureRecord) -> None:
         """Add a record. The packet that ends a frame has the decoded frame as its comment."""
         _, seen = self._walk.feed(record)
         comment = json.dumps(described(number, record, seen))
-        if record.kind is Kind.OPENED:
+        if record.kind is EventKind.OPENED:
             self._open(record, comment)
             return
         stream = self._streams.get(record.connection)
         if stream is None:
             stream = self._add(record)
-        if record.kind is Kind.CLOSED:
+        if record.kind is EventKind.CLOSED:
             self._send(stream, record, RST | ACK if record.note.get("reason") else FIN | ACK, b"", 0, comment)
             return
         left, missing = record.data, record.size - len(record.data)
@@ -63,14 +63,14 @@ class Exporter:
             self._send(stream, record, PUSH | ACK, b"", part)
             lost += part
 
-    def _open(self, record: Record, comment: str) -> None:
+    def _open(self, record: CaptureRecord, comment: str) -> None:
         stream = self._add(record)
         client, broker = Direction.CLIENT, Direction.BROKER
         self._send(stream, record, SYN, b"", 0, comment)
         self._send(stream, record, SYN | ACK, b"", 0, sender=broker)
         self._send(stream, record, ACK, b"", 0, sender=client)
 
-    def _add(self, record: Record) -> _Stream:
+    def _add(self, record: CaptureRecord) -> _Stream:
         port = 10_000 + record.connection % 50_000
         client = _address(record.note.get("peer")) or ("127.0.0.1", port)
         version = ipaddress.ip_address(client[0]).version
@@ -87,7 +87,7 @@ class Exporter:
     def _send(
         self,
         stream: _Stream,
-        record: Record,
+        record: CaptureRecord,
         flags: int,
         data: bytes,
         missing: int,
@@ -100,7 +100,7 @@ class Exporter:
         acknowledged = stream.next[other] if flags & ACK else 0
         number = stream.next[sender]
         source, target = stream.addresses[sender], stream.addresses[other]
-        segment = Segment(record.wall_ns, source, target, number, acknowledged, flags, data, missing)
+        segment = TcpSegment(record.wall_ns, source, target, number, acknowledged, flags, data, missing)
         packet, size = packet_of(segment)
         self._write(packet_block(record.wall_ns, packet, size, comment))
         self.packets += 1

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from pulsarium.capture.file import CaptureWriter, Header
 from pulsarium.capture.pcap.blocks import Packet
-from pulsarium.capture.pcap.segments import ACK, FIN, LINKS, RST, SYN, Address, Segment, segment_of
+from pulsarium.capture.pcap.segments import ACK, FIN, LINKS, RST, SYN, Address, TcpSegment, segment_of
 from pulsarium.capture.pcap.streams import Frames, Order
 from pulsarium.proto.commands import Direction
 
@@ -80,7 +80,7 @@ class Importer:
         for connection in self._connections.values():
             self._flush(connection, ns)
 
-    def _of(self, segment: Segment) -> tuple[_Connection, Direction]:
+    def _of(self, segment: TcpSegment) -> tuple[_Connection, Direction]:
         """Return the connection of a segment, and the side that sent the segment."""
         ends = (segment.source, segment.target)
         key = min(ends, ends[::-1])
@@ -155,7 +155,7 @@ class Importer:
             self._writer.closed(connection.number, connection.ended, ns, ns, reason)
 
 
-def _from_broker(segment: Segment) -> bool:
+def _from_broker(segment: TcpSegment) -> bool:
     """Return whether the broker sent a connection's first segment. Without a SYN, the broker has the smaller port."""
     if segment.flags & SYN:
         return bool(segment.flags & ACK)

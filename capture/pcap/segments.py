@@ -20,7 +20,7 @@ Address = tuple[str, int]
 """IP address and port."""
 
 
-class Segment(NamedTuple):
+class TcpSegment(NamedTuple):
     """A TCP segment. `missing` counts bytes at its end that the capture does not have."""
 
     ns: int
@@ -33,7 +33,7 @@ class Segment(NamedTuple):
     missing: int
 
 
-def segment_of(packet: Packet) -> Segment | None:
+def segment_of(packet: Packet) -> TcpSegment | None:
     """Return the TCP segment of a packet, or None for any other packet, and for fragments."""
     data = packet.data
     start = _network(packet.link, data)
@@ -63,7 +63,7 @@ def _network(link: int, data: bytes) -> int | None:
     return None
 
 
-def _of_ip4(packet: Packet, start: int) -> Segment | None:
+def _of_ip4(packet: Packet, start: int) -> TcpSegment | None:
     data = packet.data
     if len(data) < start + 20 or data[start + 9] != _TCP:
         return None
@@ -75,7 +75,7 @@ def _of_ip4(packet: Packet, start: int) -> Segment | None:
     return _of_tcp(packet, start + (data[start] & 15) * 4, start + size, source, target)
 
 
-def _of_ip6(packet: Packet, start: int) -> Segment | None:
+def _of_ip6(packet: Packet, start: int) -> TcpSegment | None:
     data = packet.data
     if len(data) < start + 40:
         return None
@@ -92,7 +92,7 @@ def _of_ip6(packet: Packet, start: int) -> Segment | None:
 _HEAD = Struct(">HHIIBB")
 
 
-def _of_tcp(packet: Packet, start: int, stop: int, source: str, target: str) -> Segment | None:
+def _of_tcp(packet: Packet, start: int, stop: int, source: str, target: str) -> TcpSegment | None:
     data = packet.data
     if len(data) < start + 20:
         return None
@@ -102,7 +102,7 @@ def _of_tcp(packet: Packet, start: int, stop: int, source: str, target: str) -> 
         return None
     kept = data[begin:stop]
     missing = stop - begin - len(kept)
-    return Segment(packet.ns, (source, from_port), (target, to_port), sequence, acknowledged, flags, kept, missing)
+    return TcpSegment(packet.ns, (source, from_port), (target, to_port), sequence, acknowledged, flags, kept, missing)
 
 
 _IP4_HEAD = Struct(">BBHHHBBH4s4s")
@@ -110,7 +110,7 @@ _TCP_HEAD = Struct(">HHIIBBHHH")
 _WINDOW = 65535
 
 
-def packet_of(segment: Segment) -> tuple[bytes, int]:
+def packet_of(segment: TcpSegment) -> tuple[bytes, int]:
     """Return an IP packet of a segment and its size on the wire, with right checksums where all bytes are kept."""
     flags, size = segment.flags, len(segment.data) + segment.missing
     head = _TCP_HEAD.pack(

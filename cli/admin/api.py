@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import click
 
 from pulsarium.cli.admin.errors import AdminError, NotConnected, ServerError, Unreachable
-from pulsarium.rest.exchange import Exchange, Reply, origin
+from pulsarium.rest.exchange import Exchange, RestReply, origin
 
 T = TypeVar("T")
 
@@ -41,13 +41,13 @@ class Api(Exchange):
     async def _credentials(self) -> Mapping[str, str]:
         return self._headers
 
-    def refused(self, reply: Reply) -> ServerError:
+    def refused(self, reply: RestReply) -> ServerError:
         return ServerError(reply.status, reply.reason)
 
     def failed(self, message: str) -> AdminError:
         return AdminError(message)
 
-    async def _send(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Reply:
+    async def _send(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> RestReply:
         connection = self._connection(url)
         parts = urlsplit(url)
         try:
@@ -57,7 +57,7 @@ class Api(Exchange):
                 raise NotConnected(_said(origin(url), error, self._timeout)) from None
             connection.request(method, f"{parts.path}?{parts.query}" if parts.query else parts.path, body, headers)
             response = connection.getresponse()
-            return Reply(
+            return RestReply(
                 response.status, {name.lower(): value for name, value in response.getheaders()}, response.read()
             )
         except (OSError, http.client.HTTPException) as error:

@@ -19,7 +19,7 @@ DEFAULT_URL = "http://127.0.0.1:8080"
 
 
 @dataclass
-class Session(Caller):
+class AdminRun(Caller):
     """The options of one run. The first call to the broker comes from the command."""
 
     admin_url: str | None = None
@@ -101,7 +101,7 @@ def asks_which_broker(command: Callable[..., Any]) -> Callable[..., Any]:
     @_OPTIONS
     @wraps(command)
     def run(**given: Any) -> Any:
-        session = Session(**{field.name: given.pop(field.name) for field in fields(Session)})
+        session = AdminRun(**{field.name: given.pop(field.name) for field in fields(AdminRun)})
         return command(session, **given)
 
     return run

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from pulsarium.cli.admin.command import CommandsOf, Group, Values, argument, option
+from pulsarium.cli.admin.command import CommandGroup, CommandsOf, Values, argument, option
 from pulsarium.cli.admin.output import compact, java, lines, pairs
 from pulsarium.cli.admin.values import INT
 from pulsarium.rest.brokers import Bookies, Brokers, BrokerStats
@@ -173,7 +173,7 @@ _BOOKIES = (
 )
 
 GROUPS = {
-    "brokers": Group(_BROKERS, examples=("brokers healthcheck", "brokers list standalone")),
-    "broker-stats": Group(_BROKER_STATS, examples=("broker-stats topics --indent",)),
-    "bookies": Group(_BOOKIES, examples=("bookies list-bookies",)),
+    "brokers": CommandGroup(_BROKERS, examples=("brokers healthcheck", "brokers list standalone")),
+    "broker-stats": CommandGroup(_BROKER_STATS, examples=("broker-stats topics --indent",)),
+    "bookies": CommandGroup(_BOOKIES, examples=("bookies list-bookies",)),
 }

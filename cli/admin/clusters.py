@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from pulsarium.cli.admin.api import Api
-from pulsarium.cli.admin.command import Command, CommandsOf, Group, Values, argument, option
+from pulsarium.cli.admin.command import AdminCommand, CommandGroup, CommandsOf, Values, argument, option
 from pulsarium.cli.admin.output import java, json_value, lines
 from pulsarium.cli.admin.values import key_values, split
 from pulsarium.rest.brokers import Brokers
@@ -167,13 +167,13 @@ _CLUSTERS = (
         data=_cluster,
     ),
     of_cluster.does("update", Clusters.update_cluster, "Replace the settings of a cluster.", *_DATA, data=_cluster),
-    Command(
+    AdminCommand(
         "delete",
         "Delete a cluster.",
         _delete,
         (CLUSTER, option("--all", "-a", flag=True, help="Delete all tenants, namespaces and topics first.")),
     ),
-    Command(
+    AdminCommand(
         "list",
         "List the clusters.",
         _list,
@@ -298,6 +298,6 @@ _ISOLATION = (
 )
 
 GROUPS = {
-    "clusters": Group(_CLUSTERS, examples=("clusters list", "clusters get standalone")),
-    "ns-isolation-policy": Group(_ISOLATION, examples=("ns-isolation-policy list standalone",)),
+    "clusters": CommandGroup(_CLUSTERS, examples=("clusters list", "clusters get standalone")),
+    "ns-isolation-policy": CommandGroup(_ISOLATION, examples=("ns-isolation-policy list standalone",)),
 }

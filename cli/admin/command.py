@@ -1,7 +1,8 @@
 """Tables of commands, and click commands made from them.
 
-A `Command` is one row of a group's table. Most rows are one call of the REST API, which `CommandsOf` takes as it is:
-the names of the call's parameters select the options and arguments to pass. Other rows have a function of their own.
+An `AdminCommand` is one row of a group's table. Most rows are one call of the REST API, which `CommandsOf` takes as
+it is: the names of the call's parameters select the options and arguments to pass. Other rows have a function of
+their own.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ import click
 
 from pulsarium.cli.admin import output
 from pulsarium.cli.admin.api import Api, done
-from pulsarium.cli.admin.asked import Session
+from pulsarium.cli.admin.asked import AdminRun
 from pulsarium.cli.grouped import Commands
 from pulsarium.cli.refusal import RunRefused
 from pulsarium.rest import group as rest
 
-G = TypeVar("G", bound=rest.Group)
+G = TypeVar("G", bound=rest.CallGroup)
 
 OUTPUT = "pulsarium.output"  # key of the group's --output in the context's meta
 
@@ -36,7 +37,7 @@ Body = Callable[[Values], Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class AdminCommand:
     """A command of a group: `run` makes the calls, `show` formats the result as pulsar-admin does."""
 
     name: str
@@ -50,10 +51,10 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class CommandGroup:
     """The commands under one name."""
 
-    commands: tuple[Command, ...]
+    commands: tuple[AdminCommand, ...]
     examples: tuple[str, ...] = ()
     hidden: bool = False
 
@@ -78,10 +79,10 @@ def _with_examples(help: str, examples: tuple[str, ...]) -> str:
     return f"{help}\n\n\b\nExamples:\n" + "\n".join(f"  pulsarium admin {example}" for example in examples)
 
 
-def _click_command(group: str, command: Command, name: str, hidden: bool = False) -> click.Command:
+def _click_command(group: str, command: AdminCommand, name: str, hidden: bool = False) -> click.Command:
     def callback(**given: Any) -> None:
         context = click.get_current_context()
-        session = context.ensure_object(Session)
+        session = context.ensure_object(AdminRun)
         output_format = given.pop("output", None) or context.meta.get(OUTPUT, "auto")
         values = Values(**given)
         data = done(command.run(session.api, values))
@@ -147,9 +148,9 @@ class CommandsOf(Generic[G]):
         example: str = "",
         alias: str = "",
         **made: Body,
-    ) -> Command:
+    ) -> AdminCommand:
         """Return a command that prints the result of the call."""
-        return Command(name, help, self._run(call, made), (*self._params, *params), show, hidden, example, alias)
+        return AdminCommand(name, help, self._run(call, made), (*self._params, *params), show, hidden, example, alias)
 
     def does(
         self,
@@ -160,9 +161,9 @@ class CommandsOf(Generic[G]):
         hidden: bool = False,
         example: str = "",
         **made: Body,
-    ) -> Command:
+    ) -> AdminCommand:
         """Return a command that prints nothing."""
-        return Command(name, help, self._run(call, made), (*self._params, *params), None, hidden, example)
+        return AdminCommand(name, help, self._run(call, made), (*self._params, *params), None, hidden, example)
 
     def _run(self, call: Callable[Concatenate[G, ...], Coroutine[Any, Any, object]], made: Mapping[str, Body]) -> Run:
         def run(api: Api, values: Values) -> Coroutine[Any, Any, object]:

@@ -19,7 +19,7 @@ QUOTA_TYPES = ("destination_storage", "message_age")
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class PolicyForm:
     """The form of a policy: `what` names the policy in help, `options` and `body` belong to set, `show` prints it."""
 
     what: str
@@ -38,9 +38,9 @@ DISPATCH_RATE = (
 RELATIVE = option("--relative-to-publish-rate", "-rp", flag=True, help="Add the publish rate to the limit.")
 
 
-def number(what: str, name: str, short: str, says: str = "The number; 0: no limit.") -> Form:
+def number(what: str, name: str, short: str, says: str = "The number; 0: no limit.") -> PolicyForm:
     """Return the form of a policy that is one number."""
-    return Form(what, (option(name, short, dest="number", type=INT, required=True, help=says),), of("number"))
+    return PolicyForm(what, (option(name, short, dest="number", type=INT, required=True, help=says),), of("number"))
 
 
 def quota_options(size_default: str | None = None) -> tuple[click.Option, ...]:
@@ -170,13 +170,13 @@ def inactive_topics(values: Values) -> dict[str, object]:
     }
 
 
-def clusters(what: str, show: Show) -> Form:
+def clusters(what: str, show: Show) -> PolicyForm:
     names = option("--clusters", "-c", required=True, metavar="CLUSTER,...", help="The clusters.")
-    return Form(what, (names,), lambda values: split(values.clusters), show)
+    return PolicyForm(what, (names,), lambda values: split(values.clusters), show)
 
 
-FORMS: Final[Mapping[Policy[Any], Form]] = {
-    rows.RETENTION: Form(
+FORMS: Final[Mapping[Policy[Any], PolicyForm]] = {
+    rows.RETENTION: PolicyForm(
         "the retention policy",
         (
             option(
@@ -190,12 +190,12 @@ FORMS: Final[Mapping[Policy[Any], Form]] = {
         ),
         retention,
     ),
-    rows.COMPACTION_THRESHOLD: Form(
+    rows.COMPACTION_THRESHOLD: PolicyForm(
         "the compaction threshold",
         (option("--threshold", "-t", type=BYTES, required=True, help="Compact at a backlog of this size; 0: never."),),
         of("threshold"),
     ),
-    rows.INACTIVE_TOPICS: Form(
+    rows.INACTIVE_TOPICS: PolicyForm(
         "the inactive topic policies",
         (
             option("--enable-delete-while-inactive", "-e", flag=True, help="Delete inactive topics."),
@@ -217,7 +217,7 @@ FORMS: Final[Mapping[Policy[Any], Form]] = {
         ),
         inactive_topics,
     ),
-    rows.PUBLISH_RATE: Form(
+    rows.PUBLISH_RATE: PolicyForm(
         "the publish rate limit",
         (
             option("--msg-publish-rate", "-m", type=INT, default=-1, help="Limit messages a second; -1: no limit."),
@@ -225,11 +225,11 @@ FORMS: Final[Mapping[Policy[Any], Form]] = {
         ),
         publish_rate,
     ),
-    rows.DISPATCH_RATE: Form("the dispatch rate limit", (*DISPATCH_RATE, RELATIVE), dispatch_rate),
-    rows.REPLICATOR_DISPATCH_RATE: Form(
+    rows.DISPATCH_RATE: PolicyForm("the dispatch rate limit", (*DISPATCH_RATE, RELATIVE), dispatch_rate),
+    rows.REPLICATOR_DISPATCH_RATE: PolicyForm(
         "the replicator dispatch rate limit", (*DISPATCH_RATE, RELATIVE), dispatch_rate
     ),
-    rows.SUBSCRIBE_RATE: Form(
+    rows.SUBSCRIBE_RATE: PolicyForm(
         "the subscribe rate limit",
         (
             option(
@@ -243,13 +243,13 @@ FORMS: Final[Mapping[Policy[Any], Form]] = {
         ),
         subscribe_rate,
     ),
-    rows.DEDUPLICATION: Form("the deduplication setting", (ENABLE, DISABLE), on_or_off),
-    rows.DEDUPLICATION_SNAPSHOTS: Form(
+    rows.DEDUPLICATION: PolicyForm("the deduplication setting", (ENABLE, DISABLE), on_or_off),
+    rows.DEDUPLICATION_SNAPSHOTS: PolicyForm(
         "the deduplication snapshot interval",
         (option("--interval", "-i", type=INT, required=True, help="Take a snapshot after this many entries."),),
         of("interval"),
     ),
-    rows.DELAYED_DELIVERY: Form(
+    rows.DELAYED_DELIVERY: PolicyForm(
         "the delayed delivery policy",
         (
             ENABLE,
@@ -265,12 +265,12 @@ FORMS: Final[Mapping[Policy[Any], Form]] = {
         ),
         delayed_delivery,
     ),
-    rows.AUTO_SUBSCRIPTION_CREATION: Form(
+    rows.AUTO_SUBSCRIPTION_CREATION: PolicyForm(
         "the automatic creation of subscriptions",
         (ENABLE,),
         lambda values: {"allowAutoSubscriptionCreation": values.enable},
     ),
-    rows.SUBSCRIPTION_TYPES: Form(
+    rows.SUBSCRIPTION_TYPES: PolicyForm(
         "the allowed subscription types",
         (
             option(
@@ -285,13 +285,13 @@ FORMS: Final[Mapping[Policy[Any], Form]] = {
         subscription_types,
         output.json_value,
     ),
-    rows.ENTRY_FILTERS: Form(
+    rows.ENTRY_FILTERS: PolicyForm(
         "the entry filters",
         (option("--entry-filters-name", "-efn", required=True, metavar="NAME,...", help="Filters, by name."),),
         lambda values: {"entryFilterNames": values.entry_filters_name},
     ),
-    rows.DISPATCHER_PAUSE: Form("the dispatcher pause setting", (), lambda values: True),
-    rows.PERSISTENCE: Form(
+    rows.DISPATCHER_PAUSE: PolicyForm("the dispatcher pause setting", (), lambda values: True),
+    rows.PERSISTENCE: PolicyForm(
         "the persistence policy",
         (
             option("--bookkeeper-ensemble", "-e", type=INT, default=2, help="Spread a ledger over this many bookies."),
@@ -328,7 +328,13 @@ ACTIONS: Final[dict[str, Any]] = {
 
 
 def actions(values: Values) -> list[str]:
-    found = split(values.actions)
+    """Return the actions of all --actions, each a list with commas."""
+    return single_actions(values, split(values.actions))
+
+
+def single_actions(values: Values, found: list[str] | None = None) -> list[str]:
+    """Return the actions of all --actions, each a single action. Refuse an unknown one."""
+    found = list(values.actions) if found is None else found
     for action in found:
         if action not in _ACTIONS:
             raise click.UsageError(f"Illegal auth action '{action}'. Possible values: [{', '.join(_ACTIONS)}]")

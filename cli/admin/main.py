@@ -9,8 +9,8 @@ import click
 
 from pulsarium.broker.config.version import VERSION
 from pulsarium.cli.admin import output
-from pulsarium.cli.admin.asked import Session, asks_which_broker
-from pulsarium.cli.admin.command import OUTPUT, AdminGroup, Group
+from pulsarium.cli.admin.asked import AdminRun, asks_which_broker
+from pulsarium.cli.admin.command import OUTPUT, AdminGroup, CommandGroup
 
 # Name, module, and the summary in `pulsarium admin --help`, which loads no module.
 _GROUPS: Final[dict[str, tuple[str, str]]] = {
@@ -51,7 +51,7 @@ class _Groups(AdminGroup):
         if cmd_name not in (known := _GROUPS | _OF_OLD):
             return None
         module, says = known[cmd_name]
-        group: Group = import_module(f"{__package__}.{module}").GROUPS[cmd_name]
+        group: CommandGroup = import_module(f"{__package__}.{module}").GROUPS[cmd_name]
         return group.click(cmd_name, says)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -85,7 +85,7 @@ def _version(ctx: click.Context, param: click.Parameter, asked: bool) -> None:
     help="Print the version and exit.",
 )
 @click.pass_context
-def admin(ctx: click.Context, session: Session, /, tls_provider: str | None, output: str) -> None:
+def admin(ctx: click.Context, session: AdminRun, /, tls_provider: str | None, output: str) -> None:
     """Administer a broker from the command line, with the commands of pulsar-admin.
 
     The commands work on any broker with Pulsar's REST API. Options of `admin` stand before the group: pulsarium admin

@@ -9,14 +9,14 @@ from datetime import datetime
 from typing import Any
 
 from pulsarium.cli.admin.output import pairs
-from pulsarium.rest.exchange import Reply
+from pulsarium.rest.exchange import RestReply
 
 _SEPARATOR = "-" * 73
 _RULE = "+--------+-------------------------------------------------+----------------+"
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class ShownMessage:
     """A message. `batch_index` is None outside of a batch. Times are in milliseconds, 0 for none."""
 
     ledger_id: int
@@ -56,7 +56,7 @@ class Message:
         return {name: value for name, value in found.items() if value is not None}
 
 
-def messages_of(reply: Reply) -> list[Message]:
+def messages_of(reply: RestReply) -> list[ShownMessage]:
     """Return every message of the entry in a reply."""
     headers = dict(reply.headers)
     ledger_id, entry_id = (int(part) for part in headers["x-pulsar-message-id"].split(":")[:2])
@@ -64,30 +64,31 @@ def messages_of(reply: Reply) -> list[Message]:
     if count is None:
         properties = json.loads(headers.get("x-pulsar-property", "{}"))
         event_time = _milliseconds(headers.get("x-pulsar-event-time"))
-        return [Message(ledger_id, entry_id, None, headers, properties, reply.body, event_time)]
+        return [ShownMessage(ledger_id, entry_id, None, headers, properties, reply.body, event_time)]
+    from pulsarium.client.message_id import MOST_IN_BATCH
     from pulsarium.proto.batch import unpack
 
     found = []
-    for index, (metadata, payload) in enumerate(unpack(reply.body, int(count))):
+    for index, (metadata, payload) in enumerate(unpack(reply.body, int(count), MOST_IN_BATCH)):
         properties = {pair.key: pair.value for pair in metadata.properties}
         own = dict(headers)
         own.pop("x-pulsar-partition-key", None)
         if metadata.HasField("partition_key"):
             own["x-pulsar-partition-key"] = metadata.partition_key
-        found.append(Message(ledger_id, entry_id, index, own, properties, payload, metadata.event_time))
+        found.append(ShownMessage(ledger_id, entry_id, index, own, properties, payload, metadata.event_time))
     return found
 
 
-def show(messages: list[Message], values: object = None) -> str:
+def show(messages: list[ShownMessage], values: object = None) -> str:
     return f"\n{_SEPARATOR}\n\n".join(map(_one, messages))
 
 
-def show_by_id(messages: list[Message], values: object = None) -> str:
+def show_by_id(messages: list[ShownMessage], values: object = None) -> str:
     """Return the messages as get-message-by-id prints them: with a redelivery count, which is 0 over REST."""
     return f"\n{_SEPARATOR}\n\n".join(_one(message, redeliveries=True) for message in messages)
 
 
-def _one(message: Message, redeliveries: bool = False) -> str:
+def _one(message: ShownMessage, redeliveries: bool = False) -> str:
     lines = [
         f"{'Message ID' if message.batch_index is None else 'Batch Message ID'}: {message.message_id}",
         f"Publish time: {message.time('publish-time')}",

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pulsarium.cli.admin.api import Api
-from pulsarium.cli.admin.command import Command, CommandsOf, Values, argument, option
+from pulsarium.cli.admin.command import AdminCommand, CommandsOf, Values, argument, option
 from pulsarium.cli.admin.errors import ServerError
-from pulsarium.cli.admin.message import Message, messages_of, show, show_by_id
+from pulsarium.cli.admin.message import ShownMessage, messages_of, show, show_by_id
 from pulsarium.cli.admin.output import value
 from pulsarium.cli.admin.values import INT, LONG, TIMESTAMP, TOPIC, Parsed
-from pulsarium.rest.message_ids import Place
+from pulsarium.proto.numbers import LONG_MAX
+from pulsarium.rest.message_ids import PlainId
 from pulsarium.rest.topics import Topics
 
 if TYPE_CHECKING:
@@ -40,14 +41,14 @@ def message_id(data: Any, values: Values) -> str:
     return value({name: data.get(name, default) for name, default in names.items()})
 
 
-async def _peek(api: Api, values: Values) -> list[Message]:
+async def _peek(api: Api, values: Values) -> list[ShownMessage]:
     if values.count <= 0:
         raise click.UsageError("--count: pass a number above 0")
     entries = await Topics(api).peek_messages(values.topic, values.subscription, values.count)
     return [message for entry in entries for message in messages_of(entry) if _visible(message, values)]
 
 
-def _visible(message: Message, values: Values) -> bool:
+def _visible(message: ShownMessage, values: Values) -> bool:
     if "x-pulsar-marker-type" in message.headers and not getattr(values, "show_server_marker", False):
         return False
     if getattr(values, "transaction_isolation_level", "READ_UNCOMMITTED") == "READ_UNCOMMITTED":
@@ -55,18 +56,18 @@ def _visible(message: Message, values: Values) -> bool:
     return not any(message.headers.get(f"x-pulsar-txn-{state}") == "true" for state in ("uncommitted", "aborted"))
 
 
-async def _examine(api: Api, values: Values) -> list[Message]:
+async def _examine(api: Api, values: Values) -> list[ShownMessage]:
     return messages_of(
         await Topics(api).examine_message(values.topic, values.initial_position, values.message_position)
     )
 
 
-async def _by_id(api: Api, values: Values) -> list[Message]:
+async def _by_id(api: Api, values: Values) -> list[ShownMessage]:
     return messages_of(await Topics(api).get_messages_by_id(values.topic, values.ledger_id, values.entry_id))
 
 
-def peek_command(*more: click.Option) -> Command:
-    return Command(
+def peek_command(*more: click.Option) -> AdminCommand:
+    return AdminCommand(
         "peek-messages",
         "Show unacknowledged messages of a subscription without consuming them.",
         _peek,
@@ -76,7 +77,7 @@ def peek_command(*more: click.Option) -> Command:
     )
 
 
-BY_ID = Command(
+BY_ID = AdminCommand(
     "get-message-by-id",
     "Show the message of an entry.",
     _by_id,
@@ -94,18 +95,18 @@ LAST = of_topic.shows(
 )
 
 
-def _triplet(text: str) -> Place:
+def _triplet(text: str) -> PlainId:
     """Return the id in `ledgerId:entryId` or `ledgerId:entryId:batchIndex`. Raise ValueError for another text."""
     parts = text.split(":")
     if len(parts) not in (2, 3) or not all(part.isascii() and part.isdigit() for part in parts):
         raise ValueError(f"'{text}' is no message id; write ledgerId:entryId or ledgerId:entryId:batchIndex")
     ids = [int(part) for part in parts]
-    if max(ids[:2]) >= 2**63 or max(ids[2:], default=0) >= 2**31:
+    if max(ids[:2]) > LONG_MAX or max(ids[2:], default=0) >= 2**31:
         raise ValueError(f"'{text}' has a number that is too large")
-    return Place(ids[0], ids[1], batch_index=ids[2] if len(ids) == 3 else -1)
+    return PlainId(ids[0], ids[1], batch_index=ids[2] if len(ids) == 3 else -1)
 
 
-def _serialized(text: str) -> Place:
+def _serialized(text: str) -> PlainId:
     """Return the id in base64 of MessageId.toByteArray. Raise ValueError for another text."""
     from pulsarium.proto.errors import InvalidMessageId
     from pulsarium.proto.message_id import MessageId
@@ -116,10 +117,10 @@ def _serialized(text: str) -> Place:
         raise ValueError(
             f"'{text}' is no serialized message id in base64; pass MessageId.toByteArray in base64"
         ) from None
-    return Place(found.ledger_id, found.entry_id, batch_index=found.batch_index)
+    return PlainId(found.ledger_id, found.entry_id, batch_index=found.batch_index)
 
 
-def _skipped(values: Values) -> list[Place]:
+def _skipped(values: Values) -> list[PlainId]:
     """Return the ids to skip. All are sent as triplets, because a request has only one format (PIP-423)."""
     ids = [*values.message_id_triplet, *values.message_id_base64]
     if not ids:
@@ -152,7 +153,7 @@ def _entries(stats: TopicInternalStats) -> Entries:
     return ledgers
 
 
-def _note(topic: str, ids: Sequence[Place], entries: Entries) -> str:
+def _note(topic: str, ids: Sequence[PlainId], entries: Entries) -> str:
     """Return a note about the ids that the topic's ledgers contain and those that they do not."""
     missing = [each for each in ids if not 0 <= each.entry_id < entries.get(each.ledger_id, 0)]
     names = ", ".join(f"{each.ledger_id}:{each.entry_id}" for each in missing[:NAMED])
@@ -174,7 +175,7 @@ async def _skip(api: Api, values: Values) -> None:
         click.echo(_note(values.topic, ids, entries), err=True)
 
 
-SKIP_BY_ID = Command(
+SKIP_BY_ID = AdminCommand(
     "skip-messages",
     "Skip some messages for a subscription by their message IDs.",
     _skip,
@@ -218,7 +219,7 @@ COMMANDS = (
             help="Show messages of open and aborted transactions too (READ_UNCOMMITTED).",
         ),
     ),
-    Command(
+    AdminCommand(
         "examine-messages",
         "Show the message at a position, counted from the first or the last.",
         _examine,

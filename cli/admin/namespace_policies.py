@@ -10,13 +10,13 @@ import click
 from pulsarium.broker.config.keys import SCHEMA_STRATEGIES
 from pulsarium.cli.admin import offload
 from pulsarium.cli.admin.api import Api
-from pulsarium.cli.admin.command import Command, CommandsOf, Values, of, option
+from pulsarium.cli.admin.command import AdminCommand, CommandsOf, Values, of, option
 from pulsarium.cli.admin.forms import (
     DISABLE,
     DISPATCH_RATE,
     ENABLE,
     FORMS,
-    Form,
+    PolicyForm,
     clusters,
     number,
     on_or_off,
@@ -25,7 +25,7 @@ from pulsarium.cli.admin.forms import (
     show_quotas,
 )
 from pulsarium.cli.admin.output import json_value, lines, value
-from pulsarium.cli.admin.policies import NAMESPACES, applied, backlog_quota, policy
+from pulsarium.cli.admin.policies import NAMESPACES, applied, backlog_quota, dashed, policy
 from pulsarium.cli.admin.values import BYTES, INT, MILLISECONDS, SECONDS
 from pulsarium.rest import policies as rows
 from pulsarium.rest.namespaces import Namespaces
@@ -121,15 +121,16 @@ def _creation_options() -> tuple[click.Option, ...]:
     )
 
 
-def _limit(row: Policy[int], name: str, what: str, short: str) -> list[Command]:
-    return policy(_N, row, name, number(what, f"--{name}", short))
+def _limit(row: Policy[int], what: str, short: str) -> list[AdminCommand]:
+    assert row.namespace is not None
+    return policy(_N, row, number(what, f"--{dashed(row.namespace)}", short))
 
 
-def _switch(row: Policy[bool], name: str, what: str, applied: click.Option | None = None) -> list[Command]:
-    return policy(_N, row, name, Form(what, (ENABLE, DISABLE), on_or_off), applied=applied)
+def _switch(row: Policy[bool], what: str, applied: click.Option | None = None, name: str = "") -> list[AdminCommand]:
+    return policy(_N, row, PolicyForm(what, (ENABLE, DISABLE), on_or_off), applied=applied, name=name)
 
 
-_QUOTA = Form("the backlog quota", quota_options(), quota, show_quotas)
+_QUOTA = PolicyForm("the backlog quota", quota_options(), quota, show_quotas)
 _TTL = option(
     "--messageTTL",
     "-ttl",
@@ -142,54 +143,50 @@ _MODE = option("--subscription-auth-mode", "-m", required=True, type=click.Choic
 
 # fmt: off
 _GROUPS = [
-    policy(_N, rows.REPLICATION, "clusters", clusters("the replication clusters", lines)),
-    policy(_N, rows.ALLOWED_CLUSTERS, "allowed-clusters", clusters("the allowed clusters", lines)),
-    policy(_N, rows.SUBSCRIPTION_TYPES, "subscription-types-enabled"),
+    policy(_N, rows.REPLICATION, clusters("the replication clusters", lines), name="clusters"),
+    policy(_N, rows.ALLOWED_CLUSTERS, clusters("the allowed clusters", lines)),
+    policy(_N, rows.SUBSCRIPTION_TYPES),
     backlog_quota(_N, "get-backlog-quotas", _QUOTA, example="shop/orders --limit 10G --policy producer_exception"),
-    policy(_N, rows.PERSISTENCE, "persistence"),
-    policy(_N, rows.MESSAGE_TTL, "message-ttl", Form("the time to live of messages", (_TTL,), of("ttl")),
+    policy(_N, rows.PERSISTENCE),
+    policy(_N, rows.MESSAGE_TTL, PolicyForm("the time to live of messages", (_TTL,), of("ttl")),
            example="shop/orders --messageTTL 2d"),
-    _limit(rows.MAX_SUBSCRIPTIONS, "max-subscriptions-per-topic",
-           "the maximum number of subscriptions per topic", "-m"),
-    policy(_N, rows.SUBSCRIPTION_EXPIRATION, "subscription-expiration-time",
+    _limit(rows.MAX_SUBSCRIPTIONS, "the maximum number of subscriptions per topic", "-m"),
+    policy(_N, rows.SUBSCRIPTION_EXPIRATION,
            number("the expiry of inactive subscriptions", "--time", "-t", "Minutes of inactivity; 0: never.")),
-    policy(_N, rows.DEDUPLICATION, "deduplication"),
-    policy(_N, rows.AUTO_TOPIC_CREATION, "auto-topic-creation",
-           Form("the automatic creation of topics", _creation_options(), _topic_creation),
+    policy(_N, rows.DEDUPLICATION),
+    policy(_N, rows.AUTO_TOPIC_CREATION,
+           PolicyForm("the automatic creation of topics", _creation_options(), _topic_creation),
            example="shop/orders --enable --type partitioned --num-partitions 4"),
-    policy(_N, rows.AUTO_SUBSCRIPTION_CREATION, "auto-subscription-creation"),
-    policy(_N, rows.RETENTION, "retention", example="shop/orders --time 3h --size 10G"),
-    policy(_N, rows.DISPATCH_RATE, "dispatch-rate"),
-    policy(_N, rows.SUBSCRIBE_RATE, "subscribe-rate"),
-    policy(_N, rows.SUBSCRIPTION_DISPATCH_RATE, "subscription-dispatch-rate",
+    policy(_N, rows.AUTO_SUBSCRIPTION_CREATION),
+    policy(_N, rows.RETENTION, example="shop/orders --time 3h --size 10G"),
+    policy(_N, rows.DISPATCH_RATE),
+    policy(_N, rows.SUBSCRIBE_RATE),
+    policy(_N, rows.SUBSCRIPTION_DISPATCH_RATE,
            replace(FORMS[rows.DISPATCH_RATE], what="the subscription dispatch rate limit")),
-    policy(_N, rows.PUBLISH_RATE, "publish-rate", example="shop/orders --msg-publish-rate 100"),
-    policy(_N, rows.REPLICATOR_DISPATCH_RATE, "replicator-dispatch-rate",
-           replace(FORMS[rows.REPLICATOR_DISPATCH_RATE], options=DISPATCH_RATE)),
-    _switch(rows.ENCRYPTION_REQUIRED, "encryption-required", "the encryption requirement"),
-    policy(_N, rows.SUBSCRIPTION_AUTH_MODE, "subscription-auth-mode",
-           Form("the subscription authentication mode", (_MODE,), of("subscription_auth_mode"), json_value)),
-    policy(_N, rows.DELAYED_DELIVERY, "delayed-delivery"),
-    policy(_N, rows.INACTIVE_TOPICS, "inactive-topic-policies"),
-    _limit(rows.MAX_PRODUCERS, "max-producers-per-topic", "the maximum number of producers per topic", "-p"),
-    _limit(rows.MAX_CONSUMERS, "max-consumers-per-topic", "the maximum number of consumers per topic", "-c"),
-    _limit(rows.MAX_CONSUMERS_PER_SUBSCRIPTION, "max-consumers-per-subscription",
-           "the maximum number of consumers per subscription", "-c"),
-    _limit(rows.MAX_UNACKED_PER_SUBSCRIPTION, "max-unacked-messages-per-subscription",
-           "the maximum number of unacknowledged messages per subscription", "-c"),
-    policy(_N, rows.MAX_UNACKED_PER_CONSUMER, "max-unacked-messages-per-consumer", number(
+    policy(_N, rows.PUBLISH_RATE, example="shop/orders --msg-publish-rate 100"),
+    policy(_N, rows.REPLICATOR_DISPATCH_RATE, replace(FORMS[rows.REPLICATOR_DISPATCH_RATE], options=DISPATCH_RATE)),
+    _switch(rows.ENCRYPTION_REQUIRED, "the encryption requirement"),
+    policy(_N, rows.SUBSCRIPTION_AUTH_MODE,
+           PolicyForm("the subscription authentication mode", (_MODE,), of("subscription_auth_mode"), json_value)),
+    policy(_N, rows.DELAYED_DELIVERY),
+    policy(_N, rows.INACTIVE_TOPICS),
+    _limit(rows.MAX_PRODUCERS, "the maximum number of producers per topic", "-p"),
+    _limit(rows.MAX_CONSUMERS, "the maximum number of consumers per topic", "-c"),
+    _limit(rows.MAX_CONSUMERS_PER_SUBSCRIPTION, "the maximum number of consumers per subscription", "-c"),
+    _limit(rows.MAX_UNACKED_PER_SUBSCRIPTION, "the maximum number of unacknowledged messages per subscription", "-c"),
+    policy(_N, rows.MAX_UNACKED_PER_CONSUMER, number(
         "the maximum number of unacknowledged messages per consumer", "--max-unacked-messages-per-topic", "-c")),
-    policy(_N, rows.COMPACTION_THRESHOLD, "compaction-threshold"),
-    _switch(rows.SCHEMA_AUTO_UPDATE, "is-allow-auto-update-schema", "the automatic updates of schemas"),
-    _switch(rows.SCHEMA_VALIDATION, "schema-validation-enforce", "the schema enforcement", applied()),
-    _limit(rows.MAX_TOPICS, "max-topics-per-namespace", "the maximum number of topics", "-t"),
-    policy(_N, rows.ENTRY_FILTERS, "entry-filters"),
-    policy(_N, rows.DISPATCHER_PAUSE, "dispatcher-pause-on-ack-state-persistent"),
+    policy(_N, rows.COMPACTION_THRESHOLD),
+    _switch(rows.SCHEMA_AUTO_UPDATE, "the automatic updates of schemas"),
+    _switch(rows.SCHEMA_VALIDATION, "the schema enforcement", applied(), name="schema-validation-enforce"),
+    _limit(rows.MAX_TOPICS, "the maximum number of topics", "-t"),
+    policy(_N, rows.ENTRY_FILTERS),
+    policy(_N, rows.DISPATCHER_PAUSE),
 ]
 # fmt: on
-POLICIES: tuple[Command, ...] = tuple(command for group in _GROUPS for command in group)
+POLICIES: tuple[AdminCommand, ...] = tuple(command for group in _GROUPS for command in group)
 
-SETTINGS: tuple[Command, ...] = (
+SETTINGS: tuple[AdminCommand, ...] = (
     of_namespace.shows(
         "get-anti-affinity-group",
         Namespaces.get_namespace_anti_affinity_group,
@@ -222,14 +219,14 @@ SETTINGS: tuple[Command, ...] = (
         Namespaces.delete_bookie_affinity_group,
         "Remove the bookie groups of a namespace.",
     ),
-    Command(
+    AdminCommand(
         "get-offload-threshold",
         "Show the size and age thresholds of offloading.",
         _offload_threshold,
         (_N.of,),
         lambda data, values: "\n".join(f"{name}: {value(amount)}" for name, amount in data.items()),
     ),
-    Command(
+    AdminCommand(
         "set-offload-threshold",
         "Set the size and age thresholds of offloading.",
         _set_offload_threshold,
@@ -275,12 +272,11 @@ SETTINGS: tuple[Command, ...] = (
     *policy(
         _N,
         rows.OFFLOAD,
-        "offload-policies",
-        Form("the offload policies", _OFFLOAD, offload.body),
+        PolicyForm("the offload policies", _OFFLOAD, offload.body),
         removable=False,
     ),
     _N.removes(rows.OFFLOAD, "remove-offload-policies", "Remove the offload policies."),
-    *policy(_N, rows.DEDUPLICATION_SNAPSHOTS, "deduplication-snapshot-interval", removable=False),
+    *policy(_N, rows.DEDUPLICATION_SNAPSHOTS, removable=False),
     _N.removes(
         rows.DEDUPLICATION_SNAPSHOTS,
         "remove-deduplication-snapshot-interval",

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from pulsarium.cli.admin.api import Api
-from pulsarium.cli.admin.command import Command, CommandsOf, Group, Values, argument, option
+from pulsarium.cli.admin.command import AdminCommand, CommandGroup, CommandsOf, Values, argument, option
 from pulsarium.cli.admin.errors import AdminError
 from pulsarium.cli.admin.forms import ACTIONS, LONG_ROLE, ROLE, actions
 from pulsarium.cli.admin.namespace_policies import POLICIES, SETTINGS
@@ -81,7 +81,7 @@ _COMMANDS = (
     namespaces.shows(
         "list", Namespaces.get_namespaces, "List the namespaces of a tenant.", argument("tenant"), show=lines
     ),
-    Command(
+    AdminCommand(
         "list-cluster",
         "List namespaces by cluster (older command).",
         _list_cluster,
@@ -168,7 +168,7 @@ _COMMANDS = (
         BUNDLE,
         _UNLOAD_TO,
     ),
-    Command(
+    AdminCommand(
         "split-bundle",
         "Split a bundle of a namespace.",
         _split_bundle,
@@ -192,7 +192,7 @@ _COMMANDS = (
             ),
         ),
     ),
-    Command(
+    AdminCommand(
         "get-topic-positions",
         "Show the hashes of the topics in a bundle.",
         _positions,
@@ -203,7 +203,7 @@ _COMMANDS = (
         ),
         value,
     ),
-    Command(
+    AdminCommand(
         "clear-backlog",
         "Clear the backlog of a namespace.",
         _clear_backlog,
@@ -251,7 +251,7 @@ _COMMANDS = (
 )
 
 GROUPS = {
-    "namespaces": Group(
+    "namespaces": CommandGroup(
         (*_COMMANDS, *POLICIES, *SETTINGS),
         examples=(
             "namespaces create shop/orders",

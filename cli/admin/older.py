@@ -9,8 +9,8 @@ import click
 
 from pulsarium.cli.admin import messages, partitions, subscriptions, topics, upkeep
 from pulsarium.cli.admin.api import Api
-from pulsarium.cli.admin.command import Command, CommandsOf, Group, Values, option
-from pulsarium.cli.admin.forms import ACTIONS, LONG_ROLE, actions
+from pulsarium.cli.admin.command import AdminCommand, CommandGroup, CommandsOf, Values, option
+from pulsarium.cli.admin.forms import ACTIONS, LONG_ROLE, single_actions
 from pulsarium.cli.admin.message import hex_dump
 from pulsarium.cli.admin.messages import TOPIC_ARGUMENT, of_topic
 from pulsarium.cli.admin.output import lines
@@ -18,15 +18,14 @@ from pulsarium.cli.admin.partitions import PARTITIONED_METADATA
 from pulsarium.cli.admin.policies import NAMESPACES
 from pulsarium.cli.admin.topics import LOOKUP
 from pulsarium.cli.admin.values import INT
-from pulsarium.rest.non_persistent_topics import NonPersistentTopics
-from pulsarium.rest.topics import Topics
+from pulsarium.rest.topics import NonPersistentTopics, Topics
 
 _PRECISE = option("--get-precise-backlog", "-gpb", flag=True, help="Count the backlog exactly, by message.")
 _FORCE = option("--force", flag=True, help="Delete also while clients are connected, and disconnect them.")
 _PARTITIONS = option("--partitions", "-p", type=INT, required=True, help="The number of partitions.")
 
 
-def _only(command: Command, persistent: bool) -> Command:
+def _only(command: AdminCommand, persistent: bool) -> AdminCommand:
     """Return the command, limited to persistent or to non-persistent topics."""
 
     async def run(api: Api, values: Values) -> Any:
@@ -46,8 +45,8 @@ _OF_PERSISTENT = (
         Topics.grant_permission,
         "Allow a role to use a topic.",
         LONG_ROLE,
-        option("--actions", **ACTIONS),
-        actions=actions,
+        option("--actions", **{**ACTIONS, "metavar": "ACTION"}),
+        actions=single_actions,
     ),
     of_topic.does(
         "revoke-permission", Topics.revoke_permissions, "Revoke all permissions of a role on a topic.", LONG_ROLE
@@ -77,13 +76,13 @@ _OF_PERSISTENT = (
     subscriptions.clear_command("skip-all"),
     subscriptions.expire_command(subscriptions.EXPIRE_TIME),
     subscriptions.EXPIRE_ALL,
-    Command(
+    AdminCommand(
         "create-partitioned-topic",
         "Create a partitioned topic.",
         partitions.create_partitioned,
         (TOPIC_ARGUMENT, _PARTITIONS),
     ),
-    Command(
+    AdminCommand(
         "update-partitioned-topic",
         "Give a partitioned topic more partitions.",
         partitions.update_partitioned,
@@ -128,8 +127,8 @@ _OF_NON_PERSISTENT = (
 )
 
 GROUPS = {
-    "persistent": Group(tuple(_only(command, persistent=True) for command in _OF_PERSISTENT), hidden=True),
-    "non-persistent": Group(
+    "persistent": CommandGroup(tuple(_only(command, persistent=True) for command in _OF_PERSISTENT), hidden=True),
+    "non-persistent": CommandGroup(
         (*(_only(command, persistent=False) for command in _OF_NON_PERSISTENT), LOOKUP), hidden=True
     ),
 }

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from pulsarium.proto.text import printable
+
 # `auto` is `table` on a terminal and `text`, which is pulsar-admin's own format, elsewhere.
 FORMATS: Final = ("auto", "text", "table", "json")
 
@@ -115,7 +117,7 @@ def table(data: Any) -> str:
 
 
 def _mapping(data: Mapping[str, Any]) -> list[str]:
-    rows = {str(name): item for name, item in data.items()}
+    rows = {printable(str(name)): item for name, item in data.items()}
     if rows and all(_is_row(item) for item in rows.values()):
         return _grid([{"": name, **item} for name, item in rows.items()])
     width = max((len(name) for name, item in rows.items() if not _is_block(item)), default=0)
@@ -143,7 +145,7 @@ def _list(data: list[Any]) -> list[str]:
 
 def _grid(rows: list[Mapping[str, Any]]) -> list[str]:
     names = list(dict.fromkeys(name for row in rows for name in row))
-    cells = [names, *([_scalar(row.get(name, "")) for name in names] for row in rows)]
+    cells = [list(map(printable, names)), *([_scalar(row.get(name, "")) for name in names] for row in rows)]
     widths = [max(len(line[column]) for line in cells) for column in range(len(names))]
     return ["  ".join(f"{cell:{width}}" for cell, width in zip(line, widths, strict=True)).rstrip() for line in cells]
 
@@ -167,4 +169,4 @@ def _scalar(item: Any) -> str:
         return "-"
     if isinstance(item, list):
         return ", ".join(map(_scalar, item)) or "-"
-    return "-" if isinstance(item, Mapping) else str(item)
+    return "-" if isinstance(item, Mapping) else printable(str(item))

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from pulsarium.cli.admin.api import Api
-from pulsarium.cli.admin.command import Command, Values, option
+from pulsarium.cli.admin.command import AdminCommand, Values, option
 from pulsarium.cli.admin.errors import AdminError
 from pulsarium.cli.admin.messages import TOPIC_ARGUMENT, of_topic
 from pulsarium.cli.admin.output import pairs
@@ -68,7 +68,7 @@ PARTITIONED_METADATA = of_topic.shows(
 )
 
 COMMANDS = (
-    Command(
+    AdminCommand(
         "partitioned-lookup",
         "Show the broker that serves each partition.",
         _partitioned_lookup,
@@ -78,7 +78,7 @@ COMMANDS = (
         ),
         _show_lookups,
     ),
-    Command(
+    AdminCommand(
         "create-partitioned-topic",
         "Create a partitioned topic.",
         create_partitioned,
@@ -92,7 +92,7 @@ COMMANDS = (
     of_topic.does(
         "create-missed-partitions", Topics.create_missed_partitions, "Create the missing partitions of a topic."
     ),
-    Command(
+    AdminCommand(
         "update-partitioned-topic",
         "Give a partitioned topic more partitions.",
         update_partitioned,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -9,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pulsarium.cli.admin.api import Api
-from pulsarium.cli.admin.command import Body, Command, Show, Values, argument, option
-from pulsarium.cli.admin.forms import FORMS, QUOTA_TYPE, Form
+from pulsarium.cli.admin.command import AdminCommand, Body, Show, Values, argument, option
+from pulsarium.cli.admin.forms import FORMS, QUOTA_TYPE, PolicyForm
 from pulsarium.cli.admin.output import value
 from pulsarium.cli.admin.values import NAMESPACE, TOPIC
 from pulsarium.rest import policies as rows
-from pulsarium.rest.policies import Place, Policy
+from pulsarium.rest.policies import Policy, PolicyPath
 from pulsarium.rest.policy_calls import NamespacePolicies, TopicPolicies
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class Scope:
     of: click.Argument
     noun: str
     calls: Callable[[Api], PoliciesOf[Any]]
-    place: Callable[[Policy[Any]], Place | None]
+    place: Callable[[Policy[Any]], PolicyPath | None]
     everywhere: bool = False  # has --global
     hidden: bool = False
 
@@ -48,7 +49,7 @@ class Scope:
         show: Show = value,
         calls: Calls | None = None,
         hidden: bool = False,
-    ) -> Command:
+    ) -> AdminCommand:
         """Return a command that shows a policy. `calls` replace those of the row."""
         found = calls or self._calls(row)
 
@@ -56,7 +57,7 @@ class Scope:
             is_applied = getattr(values, "applied", False)
             return found(api, values).get(self.named(values), applied=is_applied, is_global=is_global(values))
 
-        return Command(name, help, run, (self.of, *params), show, hidden)
+        return AdminCommand(name, help, run, (self.of, *params), show, hidden)
 
     def sets(
         self,
@@ -68,14 +69,14 @@ class Scope:
         calls: Calls | None = None,
         hidden: bool = False,
         example: str = "",
-    ) -> Command:
+    ) -> AdminCommand:
         """Return a command that sets a policy to the value from `body`."""
         found = calls or self._calls(row)
 
         def run(api: Api, values: Values) -> Coroutine[Any, Any, Any]:
             return found(api, values).set(self.named(values), body(values), is_global=is_global(values))
 
-        return Command(name, help, run, (self.of, *params), hidden=hidden, example=example)
+        return AdminCommand(name, help, run, (self.of, *params), hidden=hidden, example=example)
 
     def removes(
         self,
@@ -85,14 +86,14 @@ class Scope:
         *params: click.Parameter,
         calls: Calls | None = None,
         hidden: bool = False,
-    ) -> Command:
+    ) -> AdminCommand:
         """Return a command that removes a policy."""
         found = calls or self._calls(row)
 
         def run(api: Api, values: Values) -> Coroutine[Any, Any, Any]:
             return found(api, values).remove(self.named(values), is_global=is_global(values))
 
-        return Command(name, help, run, (self.of, *params), hidden=hidden)
+        return AdminCommand(name, help, run, (self.of, *params), hidden=hidden)
 
     def _calls(self, row: Policy[Any]) -> Calls:
         return lambda api, values: self.calls(api)[row]
@@ -111,25 +112,32 @@ def applied(short: str = "-ap") -> click.Option:
     )
 
 
+def dashed(place: PolicyPath) -> str:
+    """Return the word of a policy's path as commands write it: max-topics-per-namespace."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", place.word).lower()
+
+
 def policy(
     scope: Scope,
     row: Policy[Any],
-    name: str,
-    form: Form | None = None,
+    form: PolicyForm | None = None,
     *,
+    name: str = "",
     applied: click.Option | None = None,
     calls: Calls | None = None,
     more: tuple[click.Parameter, ...] = (),
     removable: bool = True,
     example: str = "",
     hidden: bool | None = None,
-) -> list[Command]:
+) -> list[AdminCommand]:
     """Return the commands `get-NAME`, `set-NAME` and `remove-NAME`, as far as the REST API has these calls.
 
-    `form` and `calls` replace those of the row. `applied` is an option of get, `more` are options of get and remove.
+    `form` and `calls` replace those of the row, and `name` that of the path. `applied` is an option of get, `more` are
+    options of get and remove.
     """
     place, form = scope.place(row), form or FORMS[row]
     assert place is not None, row.kept
+    name = name or dashed(place)
     anywhere = (GLOBAL,) if scope.everywhere and not place.is_local else ()
     looks = (applied,) if applied else ()
     what = f"{form.what} of a {scope.noun}"
@@ -157,8 +165,8 @@ def policy(
 
 
 def backlog_quota(
-    scope: Scope, get_name: str, form: Form, *, applied: click.Option | None = None, example: str = ""
-) -> list[Command]:
+    scope: Scope, get_name: str, form: PolicyForm, *, applied: click.Option | None = None, example: str = ""
+) -> list[AdminCommand]:
     """Return the commands for backlog quotas: get shows both kinds, set and remove take one kind."""
 
     def set_(api: Api, v: Values) -> Coroutine[Any, Any, Any]:
@@ -167,14 +175,14 @@ def backlog_quota(
     def remove(api: Api, v: Values) -> Coroutine[Any, Any, Any]:
         return scope.calls(api).remove_backlog_quota(scope.named(v), v.type, is_global=is_global(v))
 
-    got, set_one = policy(scope, rows.BACKLOG_QUOTAS, "backlog-quota", form, applied=applied, example=example)
+    got, set_one = policy(scope, rows.BACKLOG_QUOTAS, form, applied=applied, example=example, name="backlog-quota")
     removes = f"Remove {form.what} of a {scope.noun}."
     anywhere = (GLOBAL,) if scope.everywhere else ()
     params = (scope.of, *anywhere, QUOTA_TYPE)
     return [
         replace(got, name=get_name),
         replace(set_one, run=set_),
-        Command("remove-backlog-quota", removes, remove, params, hidden=scope.hidden),
+        AdminCommand("remove-backlog-quota", removes, remove, params, hidden=scope.hidden),
     ]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from pulsarium.cli.admin.api import Api
-from pulsarium.cli.admin.command import Command, CommandsOf, Group, Values, argument, option
+from pulsarium.cli.admin.command import AdminCommand, CommandGroup, CommandsOf, Values, argument, option
 from pulsarium.cli.admin.output import lines, value
 from pulsarium.cli.admin.values import INT, LONG, NAMESPACE
 from pulsarium.rest.data import ResourceQuota
@@ -98,8 +98,8 @@ def _amount(name: str, short: str, help: str) -> click.Option:
 
 
 _RESOURCE_QUOTAS = (
-    Command("get", "Show the quota of a bundle, or the default one.", _get, _of(), value),
-    Command(
+    AdminCommand("get", "Show the quota of a bundle, or the default one.", _get, _of(), value),
+    AdminCommand(
         "set",
         "Set the quota of a bundle, or the default one.",
         _set,
@@ -122,6 +122,6 @@ _RESOURCE_QUOTAS = (
 )
 
 GROUPS = {
-    "resourcegroups": Group(_RESOURCE_GROUPS, examples=("resourcegroups list",)),
-    "resource-quotas": Group(_RESOURCE_QUOTAS, examples=("resource-quotas get",)),
+    "resourcegroups": CommandGroup(_RESOURCE_GROUPS, examples=("resourcegroups list",)),
+    "resource-quotas": CommandGroup(_RESOURCE_QUOTAS, examples=("resource-quotas get",)),
 }

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from pulsarium.cli.admin.api import Api
-from pulsarium.cli.admin.command import Command, CommandsOf, Group, Values, argument, option
+from pulsarium.cli.admin.command import AdminCommand, CommandGroup, CommandsOf, Values, argument, option
 from pulsarium.cli.admin.output import json_value, lines, value
 from pulsarium.cli.admin.values import INT, LONG, NAMESPACE, TOPIC, key_values
 from pulsarium.rest.scalable_topics import ScalableTopics
@@ -49,7 +49,7 @@ def _segment(*names: str, help: str) -> click.Option:
 
 _TOPIC: tuple[Any, ...] = (argument("topic"),)
 _ROWS = (
-    Command(
+    AdminCommand(
         "list",
         "List the scalable topics of a namespace.",
         _list,
@@ -60,7 +60,7 @@ _ROWS = (
         ),
         lines,
     ),
-    Command(
+    AdminCommand(
         "create",
         "Create a scalable topic.",
         _create,
@@ -74,14 +74,14 @@ _ROWS = (
     ),
     of_topic.shows("get-metadata", ScalableTopics.get_metadata, "Show the layout of a topic.", show=json_value),
     of_topic.shows("stats", ScalableTopics.get_stats, "Show stats of a scalable topic.", show=json_value),
-    Command(
+    AdminCommand(
         "delete",
         "Delete a scalable topic with its segments.",
         _delete,
         (*_TOPIC, option("--force", "-f", flag=True, help="Delete also while clients are connected.")),
         value,
     ),
-    Command(
+    AdminCommand(
         "split-segment",
         "Split a segment into its two halves.",
         _split,
@@ -89,7 +89,7 @@ _ROWS = (
         value,
         example="topic://public/default/orders --segment-id 0",
     ),
-    Command(
+    AdminCommand(
         "merge-segments",
         "Merge two adjacent segments into one.",
         _merge,
@@ -102,4 +102,4 @@ _ROWS = (
     ),
 )
 
-GROUPS = {"scalable-topics": Group(_ROWS)}
+GROUPS = {"scalable-topics": CommandGroup(_ROWS)}

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from pulsarium.cli.admin.api import Api
-from pulsarium.cli.admin.command import Command, CommandsOf, Group, Values, argument, option
+from pulsarium.cli.admin.command import AdminCommand, CommandGroup, CommandsOf, Values, argument, option
 from pulsarium.cli.admin.errors import AdminError
 from pulsarium.cli.admin.output import gson, jackson, silent
 from pulsarium.cli.admin.values import LONG, TOPIC
@@ -90,7 +90,7 @@ async def _extract(api: Api, values: Values) -> None:
 
 
 _ROWS = (
-    Command(
+    AdminCommand(
         "get",
         "Show the newest, one, or all schema versions of a topic.",
         _get,
@@ -107,14 +107,14 @@ _ROWS = (
         "Delete the schema of a topic.",
         option("--force", "-f", flag=True, help="Delete all versions for good."),
     ),
-    Command(
+    AdminCommand(
         "upload",
         'Upload a schema from a file: {"type": "JSON", "schema": "...", "properties": {}}, or the output of get.',
         _upload,
         (TOPIC_ARGUMENT, FILENAME),
         example="orders --filename order.json",
     ),
-    Command(
+    AdminCommand(
         "extract",
         "Extract a schema from a Java class. Pulsarium refuses this, because it has no JVM.",
         _extract,
@@ -129,7 +129,7 @@ _ROWS = (
         hidden=True,
     ),
     of_topic.shows("metadata", Schemas.get_schema_metadata, "Show the metadata of a topic's schemas."),
-    Command(
+    AdminCommand(
         "compatibility",
         "Check whether a topic would accept a schema.",
         _compatibility,
@@ -138,4 +138,6 @@ _ROWS = (
     ),
 )
 
-GROUPS = {"schemas": Group(_ROWS, examples=("schemas get orders", "schemas upload orders --filename order.json"))}
+GROUPS = {
+    "schemas": CommandGroup(_ROWS, examples=("schemas get orders", "schemas upload orders --filename order.json"))
+}

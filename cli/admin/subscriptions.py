@@ -7,7 +7,7 @@ import time
 import click
 
 from pulsarium.cli.admin.api import Api
-from pulsarium.cli.admin.command import Command, Values, either, of, option
+from pulsarium.cli.admin.command import AdminCommand, Values, either, of, option
 from pulsarium.cli.admin.messages import SUBSCRIPTION, TOPIC_ARGUMENT, of_subscription, of_topic
 from pulsarium.cli.admin.output import compact, lines, pairs
 from pulsarium.cli.admin.values import CURSOR_POSITION, LONG, POSITION, SECONDS, key_values
@@ -65,7 +65,7 @@ LIST = of_topic.shows("subscriptions", Topics.get_subscriptions, "List the subsc
 UNSUBSCRIBE = of_topic.does("unsubscribe", Topics.delete_subscription, "Delete a subscription.", FORCE, SUBSCRIPTION)
 
 
-def create_command(*more: click.Option) -> Command:
+def create_command(*more: click.Option) -> AdminCommand:
     return of_subscription.does(
         "create-subscription",
         Topics.create_subscription,
@@ -87,12 +87,12 @@ SKIP = of_subscription.does(
 )
 
 
-def clear_command(name: str) -> Command:
+def clear_command(name: str) -> AdminCommand:
     return of_subscription.does(name, Topics.skip_all_messages, "Skip all messages of a subscription.")
 
 
-def expire_command(*options: click.Option) -> Command:
-    return Command(
+def expire_command(*options: click.Option) -> AdminCommand:
+    return AdminCommand(
         "expire-messages",
         "Expire old messages of a subscription.",
         _expire,
@@ -110,8 +110,8 @@ EXPIRE_ALL = of_topic.does(
 )
 
 
-def reset_command(*more: click.Option) -> Command:
-    return Command(
+def reset_command(*more: click.Option) -> AdminCommand:
+    return AdminCommand(
         "reset-cursor",
         "Move a subscription to a time or to a message.",
         _reset,
@@ -135,7 +135,7 @@ COMMANDS = (
     LIST,
     UNSUBSCRIBE,
     create_command(option("--replicated", "-r", flag=True, help="Replicate the subscription to other clusters.")),
-    Command(
+    AdminCommand(
         "update-subscription-properties",
         "Replace the properties of a subscription.",
         _update_properties,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pulsarium.cli.admin.api import Api
-from pulsarium.cli.admin.command import Command, CommandsOf, Group, Values, argument, option
+from pulsarium.cli.admin.command import AdminCommand, CommandGroup, CommandsOf, Values, argument, option
 from pulsarium.cli.admin.output import lines
 from pulsarium.cli.admin.values import split
 from pulsarium.rest.clusters import Clusters
@@ -39,14 +39,14 @@ async def _update(api: Api, values: Values) -> None:
 _ROWS = (
     tenants.shows("list", Tenants.get_tenants, "List the tenants.", show=lines),
     tenants.shows("get", Tenants.get_tenant_info, "Show the admin roles and allowed clusters of a tenant.", TENANT),
-    Command(
+    AdminCommand(
         "create",
         "Create a tenant.",
         _create,
         (TENANT, ADMIN_ROLES, ALLOWED_CLUSTERS),
         example="shop --admin-roles alice,bob",
     ),
-    Command(
+    AdminCommand(
         "update",
         "Change the roles or clusters of a tenant.",
         _update,
@@ -62,4 +62,4 @@ _ROWS = (
     ),
 )
 
-GROUPS = {"tenants": Group(_ROWS, examples=("tenants list", "tenants create shop --admin-roles alice"))}
+GROUPS = {"tenants": CommandGroup(_ROWS, examples=("tenants list", "tenants create shop --admin-roles alice"))}

@@ -10,8 +10,8 @@ import click
 from pulsarium.broker.config.keys import SCHEMA_STRATEGIES
 from pulsarium.cli.admin import offload
 from pulsarium.cli.admin.api import Api
-from pulsarium.cli.admin.command import Command, CommandsOf, Group, Values, of, option
-from pulsarium.cli.admin.forms import FORMS, Form, number, quota, quota_of, quota_options, show_quotas
+from pulsarium.cli.admin.command import AdminCommand, CommandGroup, CommandsOf, Values, of, option
+from pulsarium.cli.admin.forms import FORMS, PolicyForm, number, quota, quota_of, quota_options, show_quotas
 from pulsarium.cli.admin.policies import TOPIC_POLICIES, TOPICS, Scope, applied, backlog_quota, policy
 from pulsarium.cli.admin.values import SECONDS
 from pulsarium.rest import policies as rows
@@ -46,41 +46,39 @@ _SUBSCRIPTIONS, _MOST_SUBSCRIPTIONS = "the maximum number of subscriptions", "--
 _SUBSCRIPTION_RATE = replace(FORMS[rows.DISPATCH_RATE], what="the subscription dispatch rate limit")
 
 
-def _shared(scope: Scope, offload_options: tuple[click.Option, ...]) -> list[Command]:
+def _shared(scope: Scope, offload_options: tuple[click.Option, ...]) -> list[AdminCommand]:
     """Return the commands that both groups have under the same names."""
     # fmt: off
     found = (
-        policy(scope, rows.MESSAGE_TTL, "message-ttl",
-               Form("the time to live of messages", (_TTL,), of("ttl")),
+        policy(scope, rows.MESSAGE_TTL, PolicyForm("the time to live of messages", (_TTL,), of("ttl")),
                applied=APPLIED, example="orders --ttl 2d"),
-        policy(scope, rows.MAX_CONSUMERS_PER_SUBSCRIPTION, "max-consumers-per-subscription",
+        policy(scope, rows.MAX_CONSUMERS_PER_SUBSCRIPTION,
                number("the maximum number of consumers per subscription", "--max-consumers-per-subscription", "-c")),
-        policy(scope, rows.SUBSCRIPTION_TYPES, "subscription-types-enabled"),
-        policy(scope, rows.RETENTION, "retention", applied=APPLIED, example="orders --time 3h --size 10G"),
-        policy(scope, rows.MAX_PRODUCERS, "max-producers",
+        policy(scope, rows.SUBSCRIPTION_TYPES),
+        policy(scope, rows.RETENTION, applied=APPLIED, example="orders --time 3h --size 10G"),
+        policy(scope, rows.MAX_PRODUCERS,
                number("the maximum number of producers", "--max-producers", "-p"), applied=APPLIED),
-        policy(scope, rows.MAX_MESSAGE_SIZE, "max-message-size",
+        policy(scope, rows.MAX_MESSAGE_SIZE,
                number("the maximum message size", "--max-message-size", "-m", "Bytes; 0 means the broker's limit.")),
-        policy(scope, rows.DEDUPLICATION, "deduplication"),
-        policy(scope, rows.DEDUPLICATION_SNAPSHOTS, "deduplication-snapshot-interval"),
-        policy(scope, rows.PERSISTENCE, "persistence"),
-        policy(scope, rows.REPLICATOR_DISPATCH_RATE, "replicator-dispatch-rate", applied=APPLIED),
-        policy(scope, rows.PUBLISH_RATE, "publish-rate", example="orders --msg-publish-rate 100"),
-        policy(scope, rows.COMPACTION_THRESHOLD, "compaction-threshold", applied=APPLIED),
-        policy(scope, rows.SUBSCRIBE_RATE, "subscribe-rate", applied=APPLIED),
-        policy(scope, rows.MAX_CONSUMERS, "max-consumers",
+        policy(scope, rows.DEDUPLICATION, name="deduplication"),
+        policy(scope, rows.DEDUPLICATION_SNAPSHOTS),
+        policy(scope, rows.PERSISTENCE),
+        policy(scope, rows.REPLICATOR_DISPATCH_RATE, applied=APPLIED),
+        policy(scope, rows.PUBLISH_RATE, example="orders --msg-publish-rate 100"),
+        policy(scope, rows.COMPACTION_THRESHOLD, applied=APPLIED),
+        policy(scope, rows.SUBSCRIBE_RATE, applied=APPLIED),
+        policy(scope, rows.MAX_CONSUMERS,
                number("the maximum number of consumers", "--max-consumers", "-c"), applied=APPLIED),
-        policy(scope, rows.DELAYED_DELIVERY, "delayed-delivery", applied=APPLIED),
-        policy(scope, rows.DISPATCH_RATE, "dispatch-rate", applied=APPLIED),
-        policy(scope, rows.OFFLOAD, "offload-policies",
-               Form("the offload policies", offload_options, offload.body), applied=APPLIED),
-        policy(scope, rows.INACTIVE_TOPICS, "inactive-topic-policies", applied=APPLIED),
+        policy(scope, rows.DELAYED_DELIVERY, applied=APPLIED),
+        policy(scope, rows.DISPATCH_RATE, applied=APPLIED),
+        policy(scope, rows.OFFLOAD, PolicyForm("the offload policies", offload_options, offload.body), applied=APPLIED),
+        policy(scope, rows.INACTIVE_TOPICS, applied=APPLIED),
     )
     # fmt: on
     return [command for commands in found for command in commands]
 
 
-def _unacked(scope: Scope, before: str) -> list[Command]:
+def _unacked(scope: Scope, before: str) -> list[AdminCommand]:
     """Return the commands for unacknowledged messages per consumer and subscription, named with the word `before`."""
     found = ((rows.MAX_UNACKED_PER_CONSUMER, "consumer"), (rows.MAX_UNACKED_PER_SUBSCRIPTION, "subscription"))
     return [
@@ -89,24 +87,23 @@ def _unacked(scope: Scope, before: str) -> list[Command]:
         for command in policy(
             scope,
             row,
-            f"max-unacked-messages-{before}-{who}",
             number(f"the maximum number of unacknowledged messages per {who}", "--maxNum", "-m"),
+            name=f"max-unacked-messages-{before}-{who}",
             applied=APPLIED,
         )
     ]
 
 
-def _replication_clusters(scope: Scope) -> list[Command]:
-    return policy(scope, rows.REPLICATION, "replication-clusters", applied=APPLIED, hidden=False)
+def _replication_clusters(scope: Scope) -> list[AdminCommand]:
+    return policy(scope, rows.REPLICATION, applied=APPLIED, hidden=False, name="replication-clusters")
 
 
-def _subscription_rate() -> list[Command]:
+def _subscription_rate() -> list[AdminCommand]:
     """Return the commands for the dispatch rate of all subscriptions, or with --subscription of one."""
     one = option("--subscription", "-s", help="Select this subscription.")
     return policy(
         TOPIC_POLICIES,
         rows.SUBSCRIPTION_DISPATCH_RATE,
-        "subscription-dispatch-rate",
         replace(_SUBSCRIPTION_RATE, options=(*_SUBSCRIPTION_RATE.options, one)),
         applied=APPLIED,
         more=(one,),
@@ -120,28 +117,28 @@ def _of_subscription(api: Api, values: Values) -> PolicyCalls[Any, Any]:
     return TopicPolicies(api).dispatch_rate_of(values.subscription)
 
 
-def _of_topic_policies() -> list[Command]:
+def _of_topic_policies() -> list[AdminCommand]:
     scope = TOPIC_POLICIES
-    quotas = Form("the backlog quota", quota_options(), quota, show_quotas)
+    quotas = PolicyForm("the backlog quota", quota_options(), quota, show_quotas)
     quota_example = "orders --limit 10G --policy producer_exception"
-    strategy = Form("the schema compatibility strategy", (_STRATEGY,), of("strategy"))
+    strategy = PolicyForm("the schema compatibility strategy", (_STRATEGY,), of("strategy"))
     subscriptions = number(_SUBSCRIPTIONS, _MOST_SUBSCRIPTIONS, "-s")
     return [
         *_shared(scope, _OFFLOAD),
         *backlog_quota(scope, "get-backlog-quota", quotas, applied=APPLIED, example=quota_example),
         *_unacked(scope, "per"),
         *_subscription_rate(),
-        *policy(scope, rows.MAX_SUBSCRIPTIONS, "max-subscriptions-per-topic", subscriptions),
-        *policy(scope, rows.SCHEMA_STRATEGY, "schema-compatibility-strategy", strategy, applied=APPLIED),
-        *policy(scope, rows.ENTRY_FILTERS, "entry-filters-per-topic", applied=APPLIED),
-        *policy(scope, rows.AUTO_SUBSCRIPTION_CREATION, "auto-subscription-creation", applied=applied("-a")),
-        *policy(scope, rows.DISPATCHER_PAUSE, "dispatcher-pause-on-ack-state-persistent", applied=applied("-a")),
+        *policy(scope, rows.MAX_SUBSCRIPTIONS, subscriptions),
+        *policy(scope, rows.SCHEMA_STRATEGY, strategy, applied=APPLIED),
+        *policy(scope, rows.ENTRY_FILTERS, applied=APPLIED, name="entry-filters-per-topic"),
+        *policy(scope, rows.AUTO_SUBSCRIPTION_CREATION, applied=applied("-a")),
+        *policy(scope, rows.DISPATCHER_PAUSE, applied=applied("-a")),
         *_replication_clusters(scope),
     ]
 
 
 GROUPS = {
-    "topicPolicies": Group(
+    "topicPolicies": CommandGroup(
         (
             CommandsOf(TopicPolicies, TOPIC_POLICIES.of).does(
                 "delete", TopicPolicies.delete_topic_policies, "Remove all policies of a topic."
@@ -156,7 +153,7 @@ GROUPS = {
 }
 
 
-def older_policies() -> list[Command]:
+def older_policies() -> list[AdminCommand]:
     """Return the policy commands of `topics`, for scripts older than topicPolicies."""
     named = {command.name: command for command in _shared(TOPICS, _OLDER_OFFLOAD)}
     switches = [
@@ -171,7 +168,7 @@ def older_policies() -> list[Command]:
         ("get-deduplication-enabled", "get-deduplication"),
         *((f"{verb}-maxProducers", f"{verb}-max-producers") for verb in ("get", "set", "remove")),
     )
-    quotas = Form(
+    quotas = PolicyForm(
         "the backlog quota",
         quota_options("-1"),
         lambda values: quota_of(values.limit, values.limit_time, values.policy),
@@ -184,17 +181,17 @@ def older_policies() -> list[Command]:
         *backlog_quota(TOPICS, "get-backlog-quotas", quotas, applied=APPLIED),
         *_unacked(TOPICS, "on"),
         *_unacked(TOPICS, "per"),
-        *policy(TOPICS, rows.MAX_SUBSCRIPTIONS, "max-subscriptions", number(_SUBSCRIPTIONS, _MOST_SUBSCRIPTIONS, "-m")),
         *policy(
-            TOPICS, rows.SUBSCRIPTION_DISPATCH_RATE, "subscription-dispatch-rate", _SUBSCRIPTION_RATE, applied=APPLIED
+            TOPICS, rows.MAX_SUBSCRIPTIONS, number(_SUBSCRIPTIONS, _MOST_SUBSCRIPTIONS, "-m"), name="max-subscriptions"
         ),
+        *policy(TOPICS, rows.SUBSCRIPTION_DISPATCH_RATE, _SUBSCRIPTION_RATE, applied=APPLIED),
         *_replication_clusters(TOPICS),
     ]
 
 
-def _visible(named: dict[str, Command], name: str) -> list[Command]:
+def _visible(named: dict[str, AdminCommand], name: str) -> list[AdminCommand]:
     return [replace(command, hidden=False) if command.name == name else command for command in named.values()]
 
 
-def _renamed(command: Command, name: str) -> Command:
+def _renamed(command: AdminCommand, name: str) -> AdminCommand:
     return replace(command, name=name)

@@ -8,7 +8,7 @@ import click
 
 from pulsarium.cli.admin import messages, partitions, subscriptions, upkeep
 from pulsarium.cli.admin.api import Api
-from pulsarium.cli.admin.command import Command, CommandsOf, Group, Values, argument, of, option
+from pulsarium.cli.admin.command import AdminCommand, CommandGroup, CommandsOf, Values, argument, of, option
 from pulsarium.cli.admin.errors import AdminError
 from pulsarium.cli.admin.forms import ACTIONS, ENABLE, ROLE, actions
 from pulsarium.cli.admin.messages import TOPIC_ARGUMENT, of_topic
@@ -87,7 +87,7 @@ LOOKUP = lookups.shows(
 BUNDLE_RANGE = lookups.shows("bundle-range", Lookups.get_bundle_range, "Show the bundle of a topic.")
 
 _LIFE = (
-    Command(
+    AdminCommand(
         "list",
         "List the topics of a namespace.",
         _list,
@@ -125,7 +125,7 @@ _LIFE = (
     of_topic.does("revoke-permission", Topics.revoke_permissions, "Revoke all permissions of a role on a topic.", ROLE),
     LOOKUP,
     BUNDLE_RANGE,
-    Command(
+    AdminCommand(
         "delete",
         "Delete topics. A topic that cannot be deleted is reported, and the others are deleted.",
         _delete,
@@ -258,7 +258,7 @@ _ROWS = (
 )
 
 GROUPS = {
-    "topics": Group(
+    "topics": CommandGroup(
         _ROWS,
         examples=(
             "topics create orders",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pulsarium.cli.admin.api import Api
-from pulsarium.cli.admin.command import Command, CommandsOf, Group, Values, option
+from pulsarium.cli.admin.command import AdminCommand, CommandGroup, CommandsOf, Values, option
 from pulsarium.cli.admin.output import pairs, value
 from pulsarium.cli.admin.values import INT, LONG, MILLISECONDS, TOPIC
 from pulsarium.rest.transactions import Transactions
@@ -55,7 +55,9 @@ _ROWS = (
         "List the coordinators and the brokers that serve them.",
         show=_coordinators,
     ),
-    Command("coordinator-stats", "Show the number of transactions of coordinators.", _stats, (COORDINATOR,), value),
+    AdminCommand(
+        "coordinator-stats", "Show the number of transactions of coordinators.", _stats, (COORDINATOR,), value
+    ),
     transactions.shows(
         "coordinator-internal-stats",
         Transactions.get_coordinator_internal_stats,
@@ -141,7 +143,7 @@ _ROWS = (
 )
 
 GROUPS = {
-    "transactions": Group(
+    "transactions": CommandGroup(
         _ROWS, examples=("transactions coordinators-list", "transactions slow-transactions --time 10m")
     )
 }

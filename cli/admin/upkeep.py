@@ -9,12 +9,12 @@ from typing import Any
 import click
 
 from pulsarium.cli.admin.api import Api
-from pulsarium.cli.admin.command import Command, Values, option
+from pulsarium.cli.admin.command import AdminCommand, Values, option
 from pulsarium.cli.admin.errors import AdminError
 from pulsarium.cli.admin.messages import TOPIC_ARGUMENT, of_topic
 from pulsarium.cli.admin.output import value
 from pulsarium.cli.admin.values import BYTES, POSITION
-from pulsarium.rest.message_ids import Place
+from pulsarium.rest.message_ids import PlainId
 from pulsarium.rest.stats import LedgerInfo, LongRunningStatus
 from pulsarium.rest.topics import Topics
 
@@ -28,7 +28,9 @@ def position_of(data: Any) -> str:
     return f"{data['ledgerId']}:{data['entryId']}:{data.get('partitionIndex', -1)}"
 
 
-def _progress(ask: Callable[[Api, Values], Coroutine[Any, Any, LongRunningStatus]], noun: str, doing: str) -> Command:
+def _progress(
+    ask: Callable[[Api, Values], Coroutine[Any, Any, LongRunningStatus]], noun: str, doing: str
+) -> AdminCommand:
     """Return the compaction-status or offload-status command. With --wait-complete, it waits for the end of the run."""
 
     async def run(api: Api, values: Values) -> LongRunningStatus:
@@ -49,7 +51,7 @@ def _progress(ask: Callable[[Api, Values], Coroutine[Any, Any, LongRunningStatus
 
     wait = option("--wait-complete", "-w", flag=True, help="Wait until the run ends.")
     what = f"Show the status of a topic's {noun.lower()}."
-    return Command(f"{noun.lower()}-status", what, run, (TOPIC_ARGUMENT, wait), show)
+    return AdminCommand(f"{noun.lower()}-status", what, run, (TOPIC_ARGUMENT, wait), show)
 
 
 COMPACTION_STATUS = _progress(lambda api, v: Topics(api).compaction_status(v.topic), "Compaction", "compacting")
@@ -64,7 +66,7 @@ async def _offload(api: Api, values: Values) -> Any:
     first = _first_to_keep(stats["ledgers"], values.size_threshold)
     if first is None:
         return None
-    await Topics(api).trigger_offload(values.topic, Place(first, 0))
+    await Topics(api).trigger_offload(values.topic, PlainId(first, 0))
     return {"ledgerId": first, "entryId": 0}
 
 
@@ -96,7 +98,9 @@ TRUNCATE = of_topic.does("truncate", Topics.truncate, "Delete all messages of a 
 TERMINATE = of_topic.shows(
     "terminate", Topics.terminate_topic, "Terminate a topic, so that it accepts no more messages.", show=terminated
 )
-COMPACT = Command("compact", "Compact a topic to the last message of each key.", _compact, (TOPIC_ARGUMENT,), value)
+COMPACT = AdminCommand(
+    "compact", "Compact a topic to the last message of each key.", _compact, (TOPIC_ARGUMENT,), value
+)
 
 COMMANDS = (
     TRUNCATE,
@@ -104,7 +108,7 @@ COMMANDS = (
     TERMINATE,
     COMPACT,
     COMPACTION_STATUS,
-    Command(
+    AdminCommand(
         "offload",
         "Move old ledgers to tiered storage, which Pulsarium does not have.",
         _offload,

@@ -10,10 +10,9 @@ from typing import Any, Final
 import click
 
 from pulsarium.proto.errors import InvalidTopicName
+from pulsarium.proto.numbers import LONG_MAX
 from pulsarium.proto.topic_name import NamespaceName, TopicName
-from pulsarium.rest.message_ids import EARLIEST, LATEST, Place
-
-LONG_MAX: Final = 2**63 - 1
+from pulsarium.rest.message_ids import EARLIEST, LATEST, PlainId
 
 _LONG = re.compile(r"[+-]?[0-9]+")
 _TIME_UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400, "y": 365 * 86400}
@@ -81,14 +80,14 @@ def _int_seconds(text: str) -> int:
     return seconds
 
 
-def _position(text: str) -> Place:
+def _position(text: str) -> PlainId:
     ledger, colon, entry = text.partition(":")
     if not colon:
         raise ValueError(f"'{text}' is no message id; write ledgerId:entryId")
-    return Place(_long(ledger), _long(entry))
+    return PlainId(_long(ledger), _long(entry))
 
 
-def _cursor_position(text: str) -> Place:
+def _cursor_position(text: str) -> PlainId:
     return {"latest": LATEST, "earliest": EARLIEST}.get(text) or _position(text)
 
 

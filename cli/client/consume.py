@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pulsarium.cli.admin.values import CURSOR_POSITION, pattern
-from pulsarium.cli.client.session import Keys, Session, only_bytes, pace, refuse
+from pulsarium.cli.client.session import ClientRun, Keys, pace, refuse
+from pulsarium.proto.numbers import LONG_MAX
 
 if TYPE_CHECKING:
     from pulsarium.client import Client, Message, MessageId
-    from pulsarium.rest.message_ids import Place
-
-_FOREVER = 2**63 - 1
+    from pulsarium.rest.message_ids import PlainId
 
 
 def _receiving(command: Callable[..., None]) -> Callable[..., None]:
@@ -38,7 +37,13 @@ def _receiving(command: Callable[..., None]) -> Callable[..., None]:
                 default=0,
                 help="Buffer this many messages; 0: the client's default.",
             ),
-            click.option("-st", "--schema-type", default="bytes", help="Decode with this schema: only bytes."),
+            click.option(
+                "-st",
+                "--schema-type",
+                type=click.Choice(["bytes", "auto_consume"]),
+                default="bytes",
+                help="Show the bytes, or decode them with the topic's schema.",
+            ),
             click.option(
                 "-ekv",
                 "--encryption-key-value",
@@ -103,13 +108,13 @@ def _receiving(command: Callable[..., None]) -> Callable[..., None]:
     "-etp",
     "--end-timestamp",
     type=int,
-    default=_FOREVER,
+    default=LONG_MAX,
     show_default=False,
     help="Stop behind this publish time, in ms since the epoch.",
 )
 @_receiving
 @click.pass_obj
-def consume(session: Session, /, topic: str, **asked: Any) -> None:
+def consume(session: ClientRun, /, topic: str, **asked: Any) -> None:
     """Receive messages of a subscription and acknowledge them.
 
     \b
@@ -142,7 +147,7 @@ def consume(session: Session, /, topic: str, **asked: Any) -> None:
         ) as consumer:
             if asked["start_timestamp"] > 0:
                 await consumer.seek(asked["start_timestamp"])
-            await _show(consumer.receive, asked, consumer.acknowledge)
+            await _show(client, consumer.receive, asked, consumer.acknowledge)
 
     session.run(job)
 
@@ -158,7 +163,7 @@ def consume(session: Session, /, topic: str, **asked: Any) -> None:
 @click.option("-i", "--start-message-id-inclusive", is_flag=True, help="Include the message of --start-message-id.")
 @_receiving
 @click.pass_obj
-def read(session: Session, /, topic: str, **asked: Any) -> None:
+def read(session: ClientRun, /, topic: str, **asked: Any) -> None:
     """Show messages without a subscription.
 
     \b
@@ -171,12 +176,12 @@ def read(session: Session, /, topic: str, **asked: Any) -> None:
         inclusive = asked["start_message_id_inclusive"]
         start = _message_id(asked["start_message_id"])
         async with client.create_reader(topic, start, start_message_id_inclusive=inclusive, **options) as reader:
-            await _show(reader.read_next, {**asked, "end_timestamp": _FOREVER})
+            await _show(client, reader.read_next, {**asked, "end_timestamp": LONG_MAX})
 
     session.run(job)
 
 
-def _message_id(position: Place) -> MessageId:
+def _message_id(position: PlainId) -> MessageId:
     from pulsarium.client import MessageId
 
     return MessageId(position.ledger_id, position.entry_id)
@@ -185,7 +190,6 @@ def _message_id(position: Place) -> MessageId:
 def _options(asked: dict[str, Any]) -> dict[str, Any]:
     from pulsarium.client import ConsumerCryptoFailureAction
 
-    only_bytes("--schema-type", asked["schema_type"])
     options: dict[str, Any] = {"crypto_failure_action": ConsumerCryptoFailureAction[asked["crypto_failure_action"]]}
     if asked["encryption_key_value"]:
         options["crypto_key_reader"] = Keys(asked["encryption_key_value"])
@@ -199,12 +203,16 @@ def _options(asked: dict[str, Any]) -> dict[str, Any]:
 
 
 async def _show(
+    client: Client,
     receive: Callable[[], Awaitable[Message]],
     asked: dict[str, Any],
     acknowledge: Callable[[Message], Awaitable[None]] | None = None,
 ) -> None:
+    from pulsarium.cli.client.decoding import SchemaDecoder
+
+    decoder = SchemaDecoder(client) if asked["schema_type"] == "auto_consume" else None
     wait = pace(asked["rate"])
-    left = asked["num_messages"] or _FOREVER
+    left = asked["num_messages"] or LONG_MAX
     received = 0
     while received < left:
         await wait()
@@ -213,7 +221,11 @@ async def _show(
             break
         received += 1
         if not asked["hide_content"]:
-            click.echo(shown(message, hexadecimal=asked["hexadecimal"], metadata=asked["print_metadata"]))
+            if decoder is None or message.has_null_value():
+                content = _content(message, asked["hexadecimal"])
+            else:
+                content = await decoder.shown(message)
+            click.echo(shown(message, content, metadata=asked["print_metadata"]))
         if acknowledge is not None:
             await acknowledge(message)
     click.echo(f"{received} messages received", err=True)
@@ -224,7 +236,7 @@ async def _show(
 HEADING = "----- got message -----"
 
 
-def shown(message: Message, *, hexadecimal: bool, metadata: bool) -> str:
+def shown(message: Message, content: str, *, metadata: bool) -> str:
     """Return the heading, and one line with the message."""
     properties = ", ".join(f"{key}={value}" for key, value in message.properties().items())
     key = message.partition_key() if message.has_partition_key() else "null"
@@ -233,7 +245,7 @@ def shown(message: Message, *, hexadecimal: bool, metadata: bool) -> str:
         f"eventTime:[{message.event_timestamp()}]",
         f"key:[{key}]",
         f"properties:[{properties}]",
-        f"content:{_content(message, hexadecimal)}",
+        f"content:{content}",
     ]
     if metadata:
         parts += _metadata(message)

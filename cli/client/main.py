@@ -9,7 +9,7 @@ from typing import Any, Final
 import click
 
 from pulsarium.cli.admin.asked import says_who_calls
-from pulsarium.cli.client.session import DEFAULT_URL, Session, refuse
+from pulsarium.cli.client.session import DEFAULT_URL, ClientRun, refuse
 from pulsarium.cli.grouped import Commands
 
 _COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
@@ -60,4 +60,4 @@ def client(ctx: click.Context, /, memory_limit: str | None, **given: Any) -> Non
     """
     refuse("--proxy-url", given.pop("proxy_url"), "connections through an SNI proxy are not supported yet")
     refuse("--proxy-protocol", given.pop("proxy_protocol"), "connections through an SNI proxy are not supported yet")
-    ctx.obj = Session(**given)
+    ctx.obj = ClientRun(**given)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pulsarium.cli.client.session import Failed, Keys, Session, only_bytes, pace, refuse
+from pulsarium.cli.client.session import ClientFailure, ClientRun, Keys, only_bytes, pace, refuse
 
 if TYPE_CHECKING:
     from pulsarium.client import Client
@@ -42,7 +42,7 @@ MOST = 1000
 @click.option("-kvk", "--key-value-key", help="A key with a schema. Not supported yet.")
 @click.option("-kvkf", "--key-value-key-file", help="Key of KeyValue messages, from a file. Not supported yet.")
 @click.pass_obj
-def produce(session: Session, /, topic: str, **asked: Any) -> None:
+def produce(session: ClientRun, /, topic: str, **asked: Any) -> None:
     """Publish messages.
 
     \b
@@ -57,7 +57,7 @@ def produce(session: Session, /, topic: str, **asked: Any) -> None:
     contents = _contents(asked["messages"], asked["files"], asked["separator"])
     total = len(contents) * asked["num_produce"]
     if total > MOST:
-        raise Failed(f"Attempting to send {total} messages. Please do not send more than {MOST} messages")
+        raise ClientFailure(f"Attempting to send {total} messages. Please do not send more than {MOST} messages")
     key_name, key_value = asked["encryption_key_name"], asked["encryption_key_value"]
     if bool(key_name) != bool(key_value):
         raise click.UsageError("--encryption-key-name and --encryption-key-value need each other; pass both")
@@ -89,7 +89,7 @@ def _contents(messages: tuple[str, ...], files: tuple[str, ...], separator: str)
         try:
             contents.append(Path(name).read_bytes())
         except OSError as error:
-            raise Failed(f"{name}: {error.strerror}") from None
+            raise ClientFailure(f"{name}: {error.strerror}") from None
     if not contents:
         raise click.UsageError("Please supply message content with either --messages or --files")
     return contents

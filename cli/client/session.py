@@ -31,7 +31,7 @@ _OPTIONS: Final[Mapping[str, str]] = MappingProxyType(
 )
 
 
-class Failed(click.ClickException):
+class ClientFailure(click.ClickException):
     """End the command with exit code 1 and one line on stderr."""
 
     def format_message(self) -> str:
@@ -39,14 +39,17 @@ class Failed(click.ClickException):
 
 
 @dataclass
-class Session(Caller):
+class ClientRun(Caller):
     """The options of one run of `pulsarium client`."""
 
     url: str | None = None
     listener_name: str | None = None
 
     def run(self, job: Callable[[Client], Awaitable[None]]) -> None:
-        """Run `job` with a connected client. Raise `Failed` when the run fails, click.UsageError for wrong options."""
+        """Run `job` with a connected client.
+
+        Raise `ClientFailure` when the run fails, click.UsageError for wrong options.
+        """
         look_for("pulsarium.client", "client", "anyio")
         import anyio
 
@@ -71,7 +74,7 @@ class Session(Caller):
             with closing_at_ctrl_c() as is_ours, _said_while_waiting():
                 anyio.run(main, is_ours)
         except (PulsarError, ValueError) as error:
-            raise Failed(f"{type(error).__name__}: {with_remedy(error)}") from None
+            raise ClientFailure(f"{type(error).__name__}: {with_remedy(error)}") from None
 
     def _authentication(self) -> Authentication | None:
         from pulsarium.cli.admin.caller import basic, certificate, token

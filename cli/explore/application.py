@@ -16,7 +16,7 @@ import trio
 from pulsarium.cli.exec import NotExecutable, NotFound, environment
 
 if TYPE_CHECKING:
-    from pulsarium.cli.run import Running
+    from pulsarium.cli.run import RunningBrokers
 
 _SHOWN: Final = 4000  # bytes of the end of the output that are shown
 _LONGEST: Final = 1 << 20  # bytes of a line that a persistent application may answer
@@ -28,7 +28,7 @@ class Application(Protocol):
     output: str
     """The end of the output of the last run."""
 
-    async def run(self, number: int, broker: Running, seconds: float) -> str:
+    async def run(self, number: int, broker: RunningBrokers, seconds: float) -> str:
         """Run the command with a broker, for so many seconds at most. Return the reason of a failure, or ""."""
         ...
 
@@ -79,7 +79,7 @@ class EachTime:
         self.output = ""
         self._command = command
 
-    async def run(self, number: int, broker: Running, seconds: float) -> str:
+    async def run(self, number: int, broker: RunningBrokers, seconds: float) -> str:
         started = await Process.start(self._command, environment(broker))
         try:
             with trio.move_on_after(seconds) as limit:
@@ -103,7 +103,7 @@ class Persistent:
         self._started: Process | None = None
         self._read = b""
 
-    async def run(self, number: int, broker: Running, seconds: float) -> str:
+    async def run(self, number: int, broker: RunningBrokers, seconds: float) -> str:
         if self._started is None:
             env = {name: value for name, value in os.environ.items() if not name.startswith(("PULSAR_", "PULSARIUM_"))}
             pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}

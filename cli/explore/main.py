@@ -16,11 +16,12 @@ from pulsarium.cli.exec import look_for
 from pulsarium.cli.grouped import GroupedCommand, options_of
 from pulsarium.cli.refusal import RequestRefused, RunRefused
 from pulsarium.cli.serve import FILE, broker_options, gather
+from pulsarium.cli.terminal import progress
 
 if TYPE_CHECKING:
     from pulsarium.broker.config import ServeOptions
     from pulsarium.broker.lab.explore.script import Script
-    from pulsarium.broker.lab.explore.search import Finding, Settings
+    from pulsarium.broker.lab.explore.search import ExploredFailure, ExploreSettings
     from pulsarium.cli.explore.run import Exploration
     from pulsarium.cli.run import Opener
 
@@ -186,14 +187,14 @@ for _option in explore.params:
 
 def _settings(
     runs: int, seed: int | None, only: Sequence[str], without: Sequence[str], rates: Sequence[str]
-) -> Settings:
-    from pulsarium.broker.lab.explore.search import Settings
+) -> ExploreSettings:
+    from pulsarium.broker.lab.explore.search import ExploreSettings
     from pulsarium.cli.serve import pairs
 
     seed = random.randrange(2**32) if seed is None else seed
     try:
         given = {kind: float(rate) for kind, rate in pairs(rates, "--rate")}
-        return Settings(runs, seed, only, without, given)
+        return ExploreSettings(runs, seed, only, without, given)
     except ValueError as error:
         raise RequestRefused(f"explore: {error}") from None
 
@@ -227,11 +228,11 @@ def _progress(length: int) -> Iterator[Any]:
     if not sys.stderr.isatty():
         yield lambda: None
         return
-    with click.progressbar(length=length, label="exploring", file=sys.stderr) as bar:
+    with progress(length, "exploring", sys.stderr) as bar:
         yield lambda: bar.update(1)
 
 
-def _found(finding: Finding, command: Sequence[str]) -> Iterator[str]:
+def _found(finding: ExploredFailure, command: Sequence[str]) -> Iterator[str]:
     from pulsarium.broker.lab.explore import report
 
     yield ""

@@ -8,7 +8,7 @@ import trio
 
 from pulsarium.broker.config import ServeOptions
 from pulsarium.broker.lab.explore.plan import Plan
-from pulsarium.broker.lab.explore.search import Outcome, Search
+from pulsarium.broker.lab.explore.search import RunOutcome, Search
 from pulsarium.broker.testing.exploring import ExploredRun
 from pulsarium.cli.explore.application import Application
 
@@ -48,7 +48,7 @@ class Exploration:
             if each is not worker:
                 each.cancel()
 
-    async def _outcome(self, application: Application, plan: Plan) -> Outcome:
+    async def _outcome(self, application: Application, plan: Plan) -> RunOutcome:
         run = ExploredRun(self._options, plan)
         self._number += 1
         async with run.open() as broker:

@@ -11,9 +11,9 @@ import click
 
 from pulsarium.broker.lab.arguments import json_arguments
 from pulsarium.cli.admin.api import done
-from pulsarium.cli.admin.asked import Session, asks_which_broker
+from pulsarium.cli.admin.asked import AdminRun, asks_which_broker
 from pulsarium.cli.admin.errors import ServerError
-from pulsarium.rest.exchange import NO_BODY, Reply, Request
+from pulsarium.rest.exchange import NO_BODY, RestReply, RestRequest
 
 VALUES: Final[Mapping[tuple[type, ...], type]] = {
     (str,): str,
@@ -33,7 +33,7 @@ class LabOf:
     Errors are those of `pulsarium admin`, which end a command with one line.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: AdminRun) -> None:
         self._session = session
 
     def call(self, method: str, path: str, body: object = NO_BODY, **query: object) -> Any:
@@ -51,9 +51,9 @@ class LabOf:
                 if error.status != NOT_YET or left <= SLICE:
                     raise
 
-    def reply(self, method: str, path: str, body: object = NO_BODY, **query: object) -> Reply:
+    def reply(self, method: str, path: str, body: object = NO_BODY, **query: object) -> RestReply:
         """Return the answer itself."""
-        return done(self._session.api.send(Request(method, f"/lab/{path}", query, body)))
+        return done(self._session.api.send(RestRequest(method, f"/lab/{path}", query, body)))
 
 
 def of_broker(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -61,7 +61,7 @@ def of_broker(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @asks_which_broker
     @wraps(command)
-    def run(session: Session, **options: Any) -> Any:
+    def run(session: AdminRun, **options: Any) -> Any:
         return command(LabOf(session), **options)
 
     return run

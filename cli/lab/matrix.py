@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import tempfile
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ import click
 
 from pulsarium.cli.interrupts import closing_at_ctrl_c
 from pulsarium.cli.refusal import RequestRefused, RunRefused
+from pulsarium.cli.terminal import progress, styled
 from pulsarium.proto.errors import look_for
 
 if TYPE_CHECKING:
@@ -129,7 +131,7 @@ def _with_progress(what: Run) -> list[Result]:
 
     # SIGTERM must unwind the run: the run stops its brokers.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with closing_at_ctrl_c(), click.progressbar(length=what.cells, label="cells", show_pos=True) as bar:
+    with closing_at_ctrl_c(), progress(what.cells, "cells", sys.stdout, show_pos=True) as bar:
         return run(what, lambda result: bar.update(1))
 
 
@@ -139,7 +141,7 @@ def _tell(results: Sequence[Result]) -> None:
 
     for result in results:
         if result.outcome.is_bad:
-            click.echo(f"{click.style(str(result.outcome), fg='red')} {result.cell}: {result.reason}")
+            click.echo(f"{styled(str(result.outcome), fg='red')} {result.cell}: {result.reason}")
     skipped = {result.cell.client: result.reason for result in results if result.outcome is Outcome.SKIPPED}
     for client, reason in skipped.items():
         click.echo(f"skipped {client}: {reason}")

@@ -1,4 +1,4 @@
-"""`pulsarium why`: explain why a message was not delivered."""
+"""`pulsarium why`: explain why a message was not delivered, or why a producer cannot publish."""
 
 from __future__ import annotations
 
@@ -14,9 +14,17 @@ from pulsarium.cli.lab.broker import LabOf, of_broker
 @click.argument("topic")
 @click.argument("subscription", required=False)
 @click.argument("message_id", required=False)
+@click.option(
+    "--producer",
+    "of_producer",
+    is_flag=True,
+    help="Explain why a producer cannot be created or cannot publish. SUBSCRIPTION is then the producer's name.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON, with the facts behind it.")
 @of_broker
-def why(lab: LabOf, topic: str, subscription: str | None, message_id: str | None, as_json: bool) -> None:
+def why(
+    lab: LabOf, topic: str, subscription: str | None, message_id: str | None, of_producer: bool, as_json: bool
+) -> None:
     """Explain why a message was not delivered to a subscription, or how it was acknowledged.
 
     MESSAGE_ID is LEDGER:ENTRY, or LEDGER:ENTRY:BATCH for a message of a batch. The default is the next message that was
@@ -28,8 +36,11 @@ def why(lab: LabOf, topic: str, subscription: str | None, message_id: str | None
       pulsarium why orders billing
       pulsarium why topic://public/default/orders
       pulsarium why orders billing 12:0
+      pulsarium why --producer orders
+      pulsarium why --producer orders till-1
     """
-    asked = {"topic": topic, "subscription": subscription, "messageId": message_id}
+    named = {"producer": subscription or ""} if of_producer else {"subscription": subscription}
+    asked = {"topic": topic, **named, "messageId": message_id}
     answer = lab.call("GET", "why", **{name: value for name, value in asked.items() if value is not None})
     if as_json:
         click.echo(json.dumps(answer, indent=2))

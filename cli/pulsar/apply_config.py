@@ -14,6 +14,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from pulsarium.cli.terminal import guard
+
 PREFIX: Final = "PULSAR_PREFIX_"
 HIDDEN: Final = "********"
 SECRETS: Final = ("brokerClientAuthenticationParameters", "bookkeeperClientAuthenticationParameters", "tokenSecretKey")
@@ -21,6 +23,7 @@ SECRETS: Final = ("brokerClientAuthenticationParameters", "bookkeeperClientAuthe
 
 def main(arguments: Sequence[str], prog: str = "apply-config-from-env.py") -> None:
     """Apply the environment to each named file. End the process with 1 when a file cannot be read or written."""
+    guard()
     parser = argparse.ArgumentParser(prog=prog, description="Put environment variables into .conf files.")
     parser.add_argument("--prefix", default=PREFIX, help=f"prefix of the variables (default: {PREFIX})")
     parser.add_argument("conf_files", nargs="*", metavar="FILE", help="a .conf file, which is changed in place")

@@ -54,7 +54,7 @@ def _broker_keys() -> Iterator[tuple[str, str, str]]:
 def _without_effect() -> Iterator[str]:
     """Return lines for Pulsar's other keys, so that variables can set them, and the log names those without effect."""
     yield "# Keys of Pulsar that have no effect in Pulsarium."
-    yield from (f"#{key}=" for key in sorted(PULSAR_KEYS - documented_keys().keys()))
+    yield from (f"#{key}=" for key in sorted(PULSAR_KEYS.keys() - documented_keys().keys()))
     yield ""
 
 

@@ -17,6 +17,8 @@ from http.client import HTTPResponse
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
+from pulsarium.cli.terminal import Terminal, guard
+
 USAGE: Final = 2
 NO_CONNECTION: Final = 7
 HTTP_ERROR: Final = 22
@@ -36,7 +38,8 @@ class _Stay(urllib.request.HTTPRedirectHandler):
 
 
 def main(arguments: Sequence[str]) -> NoReturn:
-    """Make one request, print its answer and exit as curl does."""
+    """Make one request, print its answer and exit as curl does. A terminal receives it with escapes."""
+    guard()
     parser = _Parser(prog="curl", allow_abbrev=False, description="Make an HTTP request.")
     parser.add_argument("url", metavar="URL")
     parser.add_argument("-d", "--data", help="body of a POST")
@@ -64,6 +67,8 @@ def main(arguments: Sequence[str]) -> NoReturn:
     shown = head if options.head else body
     if options.output is not None:
         options.output.write_bytes(shown)
+    elif isinstance(sys.stdout, Terminal):
+        print(shown.decode(errors="replace").replace("\r\n", "\n"), end="")
     else:
         sys.stdout.buffer.write(shown)
     sys.exit(0)

@@ -14,7 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from pulsarium.cli.refusal import Refusal, RequestRefused, RunRefused
+from pulsarium.cli.refusal import CommandRefusal, RequestRefused, RunRefused
+from pulsarium.cli.terminal import guard
 
 READY: Final = "messaging service is ready"
 START_SECONDS: Final = 30
@@ -27,9 +28,10 @@ _USAGE: Final = (
 
 def main(home: Path, arguments: Sequence[str]) -> None:
     """Run the command line in the folder `home`."""
+    guard()
     try:
         _run(home, arguments)
-    except Refusal as refusal:
+    except CommandRefusal as refusal:
         refusal.show()
         sys.exit(refusal.exit_code)
 
@@ -62,7 +64,10 @@ def _folder(home: Path) -> Path:
 
 
 def start(command: Sequence[str], log: Path, pid_file: Path) -> None:
-    """Start the broker and wait until it serves. Raise `Refusal`, with the last line of its log, when it does not."""
+    """Start the broker and wait until it serves.
+
+    Raise `CommandRefusal`, with the last line of its log, when it does not.
+    """
     running = _running(pid_file)
     if running is not None:
         raise RunRefused(f"standalone is running as process {running}; stop it with pulsar-daemon stop standalone")

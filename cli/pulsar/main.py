@@ -1,7 +1,11 @@
-"""`bin/pulsar`: standalone, tokens and version. Any other subcommand of Pulsar is refused in one line."""
+"""`bin/pulsar`: standalone, tokens and version; any other subcommand of Pulsar is refused in one line.
+
+`bin/pulsar-admin` and `bin/pulsar-client` are `pulsarium admin` and `pulsarium client`, with conf/client.conf.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -11,7 +15,9 @@ from typing import Final
 import click
 
 from pulsarium.broker.config.version import VERSION
-from pulsarium.cli.refusal import Refusal, RequestRefused
+from pulsarium.cli.garbage import collect_seldom
+from pulsarium.cli.refusal import CommandRefusal, RequestRefused
+from pulsarium.cli.terminal import guard
 
 _COMMANDS: Final = {"standalone": "Run a broker.", "tokens": "Create and inspect authentication tokens."}
 
@@ -58,11 +64,33 @@ def _help(ctx: click.Context) -> None:
 
 def main(home: Path, arguments: Sequence[str]) -> None:
     """Run bin/pulsar of the folder `home`, and print a refusal in one line."""
+    collect_seldom()
+    guard()
     try:
         sys.exit(pulsar.main(arguments or ["help"], prog_name="pulsar", obj=home, standalone_mode=False))
     except click.ClickException as error:
         asked = getattr(error, "ctx", None)
         see = f" See bin/{asked.command_path} --help." if asked else ""
-        refusal = error if isinstance(error, Refusal) else RequestRefused(f"{error.format_message()}{see}")
+        refusal = error if isinstance(error, CommandRefusal) else RequestRefused(f"{error.format_message()}{see}")
         refusal.show()
         sys.exit(refusal.exit_code)
+
+
+def admin(home: Path, arguments: Sequence[str]) -> None:
+    """Run bin/pulsar-admin of the folder `home`."""
+    from pulsarium.cli.admin.main import admin
+
+    _take_client_conf(home)
+    admin.main(arguments, prog_name="pulsar-admin")
+
+
+def client(home: Path, arguments: Sequence[str]) -> None:
+    """Run bin/pulsar-client of the folder `home`."""
+    from pulsarium.cli.client.main import client
+
+    _take_client_conf(home)
+    client.main(arguments, prog_name="pulsar-client")
+
+
+def _take_client_conf(home: Path) -> None:
+    os.environ.setdefault("PULSAR_CLIENT_CONF", str(home / "conf/client.conf"))

@@ -5,18 +5,17 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from pulsarium.broker.logs import Log
+from pulsarium.broker.logs import PartLog
 from pulsarium.cli.pulsar.apply_config import PREFIX
-from pulsarium.cli.refusal import RequestRefused
+from pulsarium.cli.refusal import RequestRefused, RunRefused
 from pulsarium.cli.serve import PROFILES, gather, serve
 
-log = Log("standalone")
+log = PartLog("standalone")
 
 # Options of Pulsar's standalone that have no effect here, with the reason.
 _NO_EFFECT: Final = {
@@ -43,7 +42,14 @@ _WRITTEN_BY_PULSAR: Final = (
 @click.option("-a", "--advertised-address", metavar="HOST", help="Give clients URLs with this host.")
 @click.option("-c", "--config", metavar="FILE", help="Read this standalone.conf.  [default: conf/standalone.conf]")
 @click.option("--wipe-data", is_flag=True, help="Delete the data of earlier runs first.")
-@click.option("--data", metavar="DIR", help="Keep data there.  [default: data/standalone, in memory if not writable]")
+@click.option("--data", metavar="DIR", help="Keep data there.  [default: data/standalone]")
+@click.option(
+    "--in-memory",
+    is_flag=True,
+    envvar="PULSARIUM_IN_MEMORY",
+    show_envvar=True,
+    help="Keep data in memory only, until the broker ends.",
+)
 @click.option(
     "--profile",
     type=click.Choice(PROFILES),
@@ -51,6 +57,14 @@ _WRITTEN_BY_PULSAR: Final = (
     show_envvar=True,
     metavar="NAME",
     help="Behave as `pulsarium serve --profile NAME` does.",
+)
+@click.option(
+    "--separate-publish-times/--no-separate-publish-times",
+    default=True,
+    show_default=True,
+    envvar="PULSARIUM_SEPARATE_PUBLISH_TIMES",
+    show_envvar=True,
+    help="Store a message in a millisecond at least, as `pulsarium serve --separate-publish-times` does.",
 )
 @click.option("-nfw", "--no-functions-worker", is_flag=True, help="Ignored: Pulsarium has no functions worker.")
 @click.option("-nss", "--no-stream-storage", is_flag=True, help="Ignored: Pulsarium has no stream storage.")
@@ -83,10 +97,12 @@ def standalone(home: Path, /, **given: Any) -> None:
     config = given["config"] or os.environ.get("PULSAR_STANDALONE_CONF") or "conf/standalone.conf"
     for line in (*without_effect(given, os.environ), *not_applied(config, os.environ)):
         log.info(line)
-    data = _data_directory(Path(given["data"] or "data/standalone"), must=given["data"] is not None)
-    if given["wipe_data"] and data is not None:
-        wipe(data)
-    options, loaded = gather(_asked_of_serve(config, data, given["profile"], given["advertised_address"]))
+    data = None if given["in_memory"] else Path(given["data"] or "data/standalone")
+    if data is not None:
+        prepare(data, wipe=given["wipe_data"])
+    elif given["data"] is not None:
+        raise RequestRefused(f"--data {given['data']} and --in-memory contradict each other; name one of the two")
+    options, loaded = gather(_asked_of_serve(config, data, given))
 
     def announce(line: str) -> None:
         print_ready(line)
@@ -128,38 +144,30 @@ def lines_when_ready(ready_line: str) -> Iterator[str]:
     yield from _WRITTEN_BY_PULSAR
 
 
-def _data_directory(directory: Path, *, must: bool) -> Path | None:
-    """Return the directory if it is writable or named by --data, else None for data in memory."""
-    if must:
-        return directory  # the broker reports a directory that it cannot use
-    with suppress(OSError):
-        directory.mkdir(parents=True, exist_ok=True)
-        if os.access(directory, os.W_OK):
-            return directory
-    line = f"data is kept in memory only: mount a volume at {directory.absolute()} that this user can write"
-    log.warning(line)
-    return None
+def prepare(data: Path, *, wipe: bool) -> None:
+    """Create the data directory, and with `wipe` delete its database and entry log.
 
-
-def wipe(data: Path) -> None:
-    """Delete the database and the entry log in a data directory, unless another process has them open."""
+    Raise `Refusal` when this user cannot write the directory, or another process has it open.
+    """
     from pulsarium.broker.storage.database import DATABASE_NAME
     from pulsarium.broker.storage.interface import StorageError
     from pulsarium.broker.storage.log_files import ENTRY_LOGS
-    from pulsarium.broker.storage.place import DirectoryLock
+    from pulsarium.broker.storage.place import DirectoryLock, UnwritableError
 
     try:
         lock = DirectoryLock(data)
+    except UnwritableError as error:
+        raise RunRefused(f"{error}; or set PULSARIUM_IN_MEMORY=true, which keeps nothing") from None
     except StorageError as error:
-        raise RequestRefused(f"--wipe-data: {error}") from None
-    for pattern in (f"{DATABASE_NAME}*", ENTRY_LOGS):
-        for path in data.glob(pattern):
+        raise RunRefused(f"--wipe-data: {error}" if wipe else str(error)) from None
+    if wipe:
+        for path in (*data.glob(f"{DATABASE_NAME}*"), *data.glob(ENTRY_LOGS)):
             path.unlink()
+        log.info("deleted the data of earlier runs", directory=data)
     lock.release()
-    log.info("deleted the data of earlier runs", directory=data)
 
 
-def _asked_of_serve(config: str, data: Path | None, profile: str | None, address: str | None) -> dict[str, Any]:
+def _asked_of_serve(config: str, data: Path | None, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of the equivalent `pulsarium serve`."""
     from pulsarium.broker.config import ConfigError, load
 
@@ -171,8 +179,9 @@ def _asked_of_serve(config: str, data: Path | None, profile: str | None, address
         pass  # gather reports the error
     if data is not None:
         arguments += ["--data", str(data)]
-    if profile is not None:
-        arguments += ["--profile", profile]
-    if address is not None:
-        arguments += ["--set", f"advertisedAddress={address}"]
+    if given["profile"] is not None:
+        arguments += ["--profile", given["profile"]]
+    arguments.append("--separate-publish-times" if given["separate_publish_times"] else "--no-separate-publish-times")
+    if given["advertised_address"] is not None:
+        arguments += ["--set", f"advertisedAddress={given['advertised_address']}"]
     return serve.make_context("standalone", arguments).params

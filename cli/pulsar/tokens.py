@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from pulsarium.cli.refusal import RequestRefused, RunRefused
+from pulsarium.cli.terminal import unguarded
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
@@ -255,8 +256,9 @@ def _token(token: str | None, from_stdin: bool, token_file: str | None) -> str:
 
 def _write(output: str | None, content: bytes) -> None:
     if output is None:
-        sys.stdout.buffer.write(content)
-        sys.stdout.buffer.flush()
+        stdout = unguarded(sys.stdout).buffer
+        stdout.write(content)
+        stdout.flush()
         return
     try:
         Path(output).write_bytes(content)

@@ -26,12 +26,12 @@ from pulsarium.rest.brokers import Bookies, Brokers, BrokerStats
 from pulsarium.rest.clusters import Clusters
 from pulsarium.rest.lookups import Lookups
 from pulsarium.rest.namespaces import Namespaces
-from pulsarium.rest.non_persistent_topics import NonPersistentTopics
 from pulsarium.rest.policy_calls import NamespacePolicies, TopicPolicies
 from pulsarium.rest.resources import ResourceGroups, ResourceQuotas
 from pulsarium.rest.scalable_topics import ScalableTopics
 from pulsarium.rest.schemas import Schemas
 from pulsarium.rest.tenants import Tenants
+from pulsarium.rest.topics import NonPersistentTopics
 from pulsarium.rest.transactions import Transactions
 
 

@@ -8,11 +8,12 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from pulsarium.client.admin.errors import UnexpectedAnswer
-from pulsarium.client.entry.decoding import Decoded, Unreadable, messages
+from pulsarium.client.entry.decoding import Decoded, UnreadableEntry, messages
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from pulsarium.rest.exchange import Reply
+from pulsarium.proto.numbers import unsigned
+from pulsarium.rest.exchange import RestReply
 
 # Fields of the metadata, each in a header of the same name.
 _TEXTS = ("producer_name", "replicated_from", "partition_key", "uuid")
@@ -23,7 +24,7 @@ _BYTES = ("schema_version", "ordering_key")
 _TIMES = ("publish_time", "event_time", "deliver_at_time")
 
 
-def messages_of(topic: str, reply: Reply) -> list[Message[bytes]]:
+def messages_of(topic: str, reply: RestReply) -> list[Message[bytes]]:
     """Return the messages of an entry. A chunk or an encrypted entry is returned as it is.
 
     Raise `UnexpectedAnswer` if the entry cannot be read.
@@ -46,7 +47,7 @@ def messages_of(topic: str, reply: Reply) -> list[Message[bytes]]:
             )
             for index, single, data in messages(decoded)
         ]
-    except (KeyError, ValueError, Unreadable) as error:
+    except (KeyError, ValueError, UnreadableEntry) as error:
         raise UnexpectedAnswer(f"the broker's answer holds no message: {error}", reply.status) from error
 
 
@@ -81,7 +82,7 @@ def _header(field: str) -> str:
 
 def _unsigned(text: str) -> int:
     """Convert an unsigned number that Java prints as a signed one."""
-    return int(text) % 2**64
+    return unsigned(int(text))
 
 
 def _milliseconds(moment: str) -> int:

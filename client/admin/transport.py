@@ -16,7 +16,7 @@ from pulsarium.client.connection import wrong_port
 from pulsarium.client.connection.authentication import Authentication
 from pulsarium.client.connection.tls import Tls
 from pulsarium.proto.errors import look_for
-from pulsarium.rest.exchange import Exchange, Reply, origin, places
+from pulsarium.rest.exchange import Exchange, RestReply, origin, places
 
 if TYPE_CHECKING:
     import httpx
@@ -58,7 +58,7 @@ class Transport(Exchange):
         while self._http:
             await self._http.popitem()[1].aclose()
 
-    async def _send(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Reply:
+    async def _send(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> RestReply:
         import httpx
 
         try:
@@ -71,7 +71,7 @@ class Transport(Exchange):
             raise _NotConnected(*reason.args) from reason
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
             raise AdminConnectError(f"{origin(url)}: {str(error) or type(error).__name__}") from None
-        return Reply(answer.status_code, {name.lower(): value for name, value in answer.headers.items()}, content)
+        return RestReply(answer.status_code, {name.lower(): value for name, value in answer.headers.items()}, content)
 
     async def _credentials(self) -> Mapping[str, str]:
         authentication = self._authentication
@@ -85,7 +85,7 @@ class Transport(Exchange):
             return {"Authorization": f"Bearer {data.decode()}"}
         return {"Authorization": f"Basic {base64.b64encode(data).decode()}"} if data else {}
 
-    def refused(self, reply: Reply) -> AdminError:
+    def refused(self, reply: RestReply) -> AdminError:
         """Return the error for a reply that is not a success."""
         return refusal(reply.status, reply.reason)
 

@@ -13,9 +13,9 @@ from anyio.abc import TaskGroup
 from pulsarium.client.connection.connection import Connection
 from pulsarium.client.connection.lookup import BinaryLookup, Lookup, connection_to
 from pulsarium.client.connection.pool import Pool
-from pulsarium.client.connection.service_url import Address, BrokerUrls, is_http, parse
+from pulsarium.client.connection.service_url import BrokerAddress, BrokerUrls, is_http, parse
 from pulsarium.client.connection.settings import Settings
-from pulsarium.client.connection.waiting import Backoff, Waiting
+from pulsarium.client.connection.waiting import Backoff, WaitingLog
 from pulsarium.client.errors import TRANSIENT, AlreadyClosed, PulsarError, Timeout, WrongProtocol
 from pulsarium.client.topics import bounded
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -34,7 +34,7 @@ class Brokers:
         self.task_group = tasks
         self.operation_timeout: float = settings.operation_timeout
         self._pool = Pool(tasks, settings)
-        self.waiting: Waiting = self._pool.waiting
+        self.waiting: WaitingLog = self._pool.waiting
         """The log of the brokers that this client waits for."""
         self._lookup = self._lookup_at(service_url)
         self._producer_ids = itertools.count()
@@ -77,7 +77,7 @@ class Brokers:
             return connection
         raise Timeout(f"{topic}: the lookup found no broker within {self.operation_timeout:g} s")
 
-    async def connect_to_broker(self, broker: BrokerUrls, proxy: Address | None) -> Connection:
+    async def connect_to_broker(self, broker: BrokerUrls, proxy: BrokerAddress | None) -> Connection:
         """Connect to this broker, through the proxy if there is one."""
         return await connection_to(self._pool, broker, tls=self._open_lookup().tls, proxy=proxy)
 
@@ -147,7 +147,7 @@ class Brokers:
             self.settings.tls.context()  # raises the error of a bad file now, not at the first connection
         return self._binary(service)
 
-    def _binary(self, service: list[Address]) -> BinaryLookup:
+    def _binary(self, service: list[BrokerAddress]) -> BinaryLookup:
         settings = self.settings
         return BinaryLookup(
             self._pool, service, listener_name=settings.listener_name, max_redirects=settings.max_lookup_redirects

@@ -10,11 +10,18 @@ import anyio
 from anyio.abc import ByteStream
 
 from pulsarium.client.connection.authentication import Authentication, credentials_of
-from pulsarium.client.connection.protocol import Challenged, ClientProtocol, Connected, Event, Received, State
+from pulsarium.client.connection.protocol import (
+    AuthChallenge,
+    ClientProtocol,
+    ConnectionState,
+    Event,
+    HandshakeDone,
+    ReceivedCommand,
+)
 from pulsarium.client.connection.routes import (
     ConsumerHandler,
     ProducerHandler,
-    Reply,
+    ReplyFrame,
     Routes,
     SessionHandler,
     Waiter,
@@ -22,9 +29,9 @@ from pulsarium.client.connection.routes import (
     again,
     request_id_of,
 )
-from pulsarium.client.connection.service_url import Address
-from pulsarium.client.connection.waiting import printable
-from pulsarium.client.connection.writer import Writer
+from pulsarium.client.connection.service_url import BrokerAddress
+from pulsarium.client.connection.waiting import shortened
+from pulsarium.client.connection.writer import CommandWriter
 from pulsarium.client.errors import (
     AlreadyClosed,
     AuthenticationError,
@@ -35,16 +42,16 @@ from pulsarium.client.errors import (
 )
 from pulsarium.proto.commands import COMMANDS
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.numbers import NO_REQUEST
 
 LEAST = 64 * 1024  # bytes of an incomplete frame that have to arrive between two PINGs to count as a sign of life
 MOST_PROVOKED = 20_000  # most answers to the broker's commands that wait to be written
 LAST_WORDS = 1.0  # most seconds for writing queued commands when the connection is closed
 _READ = 256 * 1024  # most bytes of one read
-_MOST_REQUEST_IDS = 2**64 - 1  # this id itself marks commands that the broker sends by itself
 
 logger: logging.Logger = logging.getLogger(__name__)
 
-__all__ = ["Connection", "ConsumerHandler", "ProducerHandler", "Reply", "SessionHandler", "WatcherHandler"]
+__all__ = ["Connection", "ConsumerHandler", "ProducerHandler", "ReplyFrame", "SessionHandler", "WatcherHandler"]
 
 
 class Connection:
@@ -60,7 +67,7 @@ class Connection:
         protocol: ClientProtocol | None = None,
         *,
         authentication: Authentication | None = None,
-        proxy: Address | None = None,
+        proxy: BrokerAddress | None = None,
         operation_timeout: float = 30.0,
         keep_alive: float = 30.0,
         max_idle: float = 0.0,
@@ -83,7 +90,7 @@ class Connection:
         self.feature_flags: frozenset[str] = frozenset()
         self._stream = stream
         self._protocol = protocol or ClientProtocol()
-        self._writer = Writer(stream, self._protocol)
+        self._writer = CommandWriter(stream, self._protocol)
         self._authentication = authentication
         self._challenged = anyio.Event()
         self._operation_timeout = operation_timeout
@@ -114,7 +121,7 @@ class Connection:
 
     def next_request_id(self) -> int:
         """Return a request id that is unique on this connection."""
-        self._request_id = (self._request_id + 1) % _MOST_REQUEST_IDS
+        self._request_id = (self._request_id + 1) % NO_REQUEST
         return self._request_id
 
     async def request(
@@ -124,7 +131,7 @@ class Connection:
         *,
         patience: anyio.CancelScope | None = None,
         undo: Callable[[], None] | None = None,
-    ) -> Reply:
+    ) -> ReplyFrame:
         """Send a command with a `next_request_id()`, and return the reply. A canceled call ignores a late reply.
 
         Args:
@@ -178,7 +185,7 @@ class Connection:
         """
         if self._error is not None:
             raise again(self._error)
-        if self._protocol.state is State.CLOSED:
+        if self._protocol.state is ConnectionState.CLOSED:
             return  # the connection is being closed
         self._protocol.send(command, trailing)
         if at_once:
@@ -365,12 +372,12 @@ class Connection:
             self.abort(ConnectError(f"{self.address}: the broker sends commands and reads no answers"))
 
     def _handle(self, event: Event) -> None:
-        if isinstance(event, Received):
+        if isinstance(event, ReceivedCommand):
             self._routes.take(event.command, event.trailing)
-        elif isinstance(event, Connected):
+        elif isinstance(event, HandshakeDone):
             self.server_version = event.server_version or "?"
             self.feature_flags = event.feature_flags
-        elif isinstance(event, Challenged):
+        elif isinstance(event, AuthChallenge):
             self._challenged.set()
         else:
             self._lose(event.error)
@@ -382,7 +389,7 @@ class Connection:
         self._error = error
         if self.server_version:  # else `handshake` raises the error
             concerns = not isinstance(error, AlreadyClosed) and not self._routes.is_idle
-            reason = printable(error).removeprefix(f"{self.address}: ")
+            reason = shortened(error).removeprefix(f"{self.address}: ")
             logger.log(logging.WARNING if concerns else logging.INFO, "connection to %s lost: %s", self.address, reason)
         self._protocol.close()
         self._routes.end(error)

@@ -36,7 +36,7 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 if TYPE_CHECKING:
     from pulsarium.client.admin.transport import Transport
-    from pulsarium.rest.exchange import Reply
+    from pulsarium.rest.exchange import RestReply
 
 _BY_STATUS: Mapping[int, type[PulsarError]] = MappingProxyType(
     {
@@ -92,12 +92,12 @@ class HttpLookup:
     async def _get(self, path: str, query: Mapping[str, object], kind: type) -> Any:
         """Return the answer's JSON, of type `kind`. Raise the error of a refusal, `ConnectError` or `Timeout`."""
         from pulsarium.client.admin.errors import AdminError
-        from pulsarium.rest.exchange import Request
+        from pulsarium.rest.exchange import RestRequest
 
-        reply: Reply | None = None
+        reply: RestReply | None = None
         try:
             with anyio.move_on_after(self._settings.operation_timeout):
-                reply = await self._transport.send(Request("GET", path, query, known=_ANY))
+                reply = await self._transport.send(RestRequest("GET", path, query, known=_ANY))
         except AdminError as error:
             cause = error.__cause__
             raise cause if isinstance(cause, PulsarError) else ConnectError(*error.args) from error
@@ -131,7 +131,7 @@ def _path(topic: str) -> str:
     return parse(topic).rest_path
 
 
-def _refusal(reply: Reply) -> PulsarError:
+def _refusal(reply: RestReply) -> PulsarError:
     kind = _BY_STATUS.get(reply.status, UnknownError)
     data = reply.data()
     if reply.status == 401 and isinstance(data, dict) and "reason" in data:

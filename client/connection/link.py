@@ -12,8 +12,8 @@ import anyio
 
 from pulsarium.client.connection.brokers import Brokers
 from pulsarium.client.connection.connection import Connection
-from pulsarium.client.connection.service_url import Address, BrokerUrls
-from pulsarium.client.connection.waiting import printable
+from pulsarium.client.connection.service_url import BrokerAddress, BrokerUrls
+from pulsarium.client.connection.waiting import shortened
 from pulsarium.client.errors import (
     FATAL,
     AlreadyClosed,
@@ -23,12 +23,12 @@ from pulsarium.client.errors import (
     PulsarError,
     copy_of,
 )
-from pulsarium.client.statistics import Links
+from pulsarium.client.statistics import LinkCounts
 
 logger: logging.Logger = logging.getLogger(__name__)
 
 
-class State(Enum):
+class LinkState(Enum):
     """State of a link."""
 
     NEW = "new"
@@ -38,7 +38,7 @@ class State(Enum):
     ENDED = "ended"  # closed, or failed for good
 
 
-class Event(Enum):
+class LinkEvent(Enum):
     """Event that changes the state of a link."""
 
     TRY = "try"
@@ -48,22 +48,27 @@ class Event(Enum):
     END = "end"
 
 
-_IN_ANY_CASE = {Event.END: State.ENDED}
+_IN_ANY_CASE = {LinkEvent.END: LinkState.ENDED}
 
 # The next state for each state and event.
-_NEXT: Mapping[State, Mapping[Event, State]] = MappingProxyType(
+_NEXT: Mapping[LinkState, Mapping[LinkEvent, LinkState]] = MappingProxyType(
     {
-        State.NEW: {Event.TRY: State.OPENING, Event.LOSE: State.NEW} | _IN_ANY_CASE,
-        State.OPENING: {
-            Event.TRY: State.OPENING,  # a repetition of the first opening, which `start` counts
-            Event.OPENED: State.OPEN,
-            Event.LOSE: State.LOST,
-            Event.FAIL: State.LOST,
+        LinkState.NEW: {LinkEvent.TRY: LinkState.OPENING, LinkEvent.LOSE: LinkState.NEW} | _IN_ANY_CASE,
+        LinkState.OPENING: {
+            LinkEvent.TRY: LinkState.OPENING,  # a repetition of the first opening, which `start` counts
+            LinkEvent.OPENED: LinkState.OPEN,
+            LinkEvent.LOSE: LinkState.LOST,
+            LinkEvent.FAIL: LinkState.LOST,
         }
         | _IN_ANY_CASE,
-        State.OPEN: {Event.LOSE: State.LOST} | _IN_ANY_CASE,
-        State.LOST: {Event.TRY: State.OPENING, Event.LOSE: State.LOST, Event.FAIL: State.LOST} | _IN_ANY_CASE,
-        State.ENDED: dict.fromkeys(Event, State.ENDED),
+        LinkState.OPEN: {LinkEvent.LOSE: LinkState.LOST} | _IN_ANY_CASE,
+        LinkState.LOST: {
+            LinkEvent.TRY: LinkState.OPENING,
+            LinkEvent.LOSE: LinkState.LOST,
+            LinkEvent.FAIL: LinkState.LOST,
+        }
+        | _IN_ANY_CASE,
+        LinkState.ENDED: dict.fromkeys(LinkEvent, LinkState.ENDED),
     }
 )
 
@@ -76,7 +81,7 @@ class Link:
         brokers: Brokers,
         topic: str,
         open: Callable[[Connection], Awaitable[None]],
-        counts: Links,
+        counts: LinkCounts,
         *,
         on_failed: Callable[[PulsarError], None] | None = None,
         connect: Callable[[], Awaitable[Connection]] | None = None,
@@ -101,7 +106,7 @@ class Link:
         self._on_failed = on_failed
         self._connect_to = connect
         self._backoff = brokers.new_backoff()
-        self._state = State.NEW
+        self._state = LinkState.NEW
         self._changed = anyio.Event()  # set at the next change of the state, then replaced
         self._connection: Connection | None = None  # set while the link is open
         self._error: PulsarError | None = None  # the error that ended the link
@@ -110,7 +115,7 @@ class Link:
         self._reason = ""  # of the loss
         self._owner: BrokerUrls | None = None
         self._cluster: BrokerUrls | None = None  # the cluster to which the topic migrated (PIP-188)
-        self._proxy: Address | None = None  # of the last connection
+        self._proxy: BrokerAddress | None = None  # of the last connection
         self._scope = anyio.CancelScope()
         self._running: anyio.Event | None = None
 
@@ -138,7 +143,7 @@ class Link:
             self._backoff.worked(now - self._since)
             self._since = now
             self._reason = f"connection to {connection.address} lost: {error}" if connection.is_lost else str(error)
-        self._step(Event.LOSE)
+        self._step(LinkEvent.LOSE)
         if self._opening is not None:  # its reply cannot arrive any more
             self._opening.cancel()
 
@@ -164,14 +169,14 @@ class Link:
         if self._running is not None:
             await self._running.wait()
 
-    def _step(self, event: Event, connection: Connection | None = None) -> None:
+    def _step(self, event: LinkEvent, connection: Connection | None = None) -> None:
         self._state = _NEXT[self._state][event]
-        self._connection = connection if self._state is State.OPEN else None
+        self._connection = connection if self._state is LinkState.OPEN else None
         self._changed.set()
         self._changed = anyio.Event()
 
     async def _try(self) -> None:
-        self._step(Event.TRY)
+        self._step(LinkEvent.TRY)
         connection = await self._connect()
         self._proxy = connection.proxy
         with anyio.CancelScope() as self._opening:
@@ -179,11 +184,11 @@ class Link:
                 await self._open(connection)
             finally:
                 self._opening = None
-        if self._state is State.LOST or connection.is_lost:
+        if self._state is LinkState.LOST or connection.is_lost:
             raise ConnectError(f"{self.topic}: the connection was lost during the opening")
-        self._step(Event.OPENED, connection)
+        self._step(LinkEvent.OPENED, connection)
         now = anyio.current_time()
-        if self._state is State.ENDED:
+        if self._state is LinkState.ENDED:
             return
         if self._running is None:
             logger.info("%s: open on %s", self._name, connection.address)
@@ -211,8 +216,8 @@ class Link:
         assert self._running is not None
         try:
             with self._scope:
-                while self._state is not State.ENDED:
-                    if self._state is State.OPEN:
+                while self._state is not LinkState.ENDED:
+                    if self._state is LinkState.OPEN:
                         await self._changed.wait()
                     else:
                         await self._open_again()
@@ -225,17 +230,17 @@ class Link:
         at_once = self._owner is not None and self._backoff.is_first
         delay = self._backoff.next()
         delay = 0 if at_once else delay
-        logger.info("%s: %s; reconnecting in %.1f s", self._name, printable(self._reason), delay)
+        logger.info("%s: %s; reconnecting in %.1f s", self._name, shortened(self._reason), delay)
         await anyio.sleep(delay)
         try:
             await self._try()
         except FATAL as error:
-            logger.warning("%s: given up: %s", self._name, printable(error))
+            logger.warning("%s: given up: %s", self._name, shortened(error))
             self._give_up(error)
         except PulsarError as error:
             self._brokers.waiting.tell(error)
             self._reason = str(error)
-            self._step(Event.FAIL)
+            self._step(LinkEvent.FAIL)
 
     def _give_up(self, error: PulsarError) -> None:
         self._end(error)
@@ -245,4 +250,4 @@ class Link:
     def _end(self, error: PulsarError) -> None:
         if self._error is None:
             self._error = error
-        self._step(Event.END)
+        self._step(LinkEvent.END)

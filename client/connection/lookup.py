@@ -6,7 +6,7 @@ from typing import Protocol
 
 from pulsarium.client.connection.connection import Connection
 from pulsarium.client.connection.pool import Pool
-from pulsarium.client.connection.service_url import Address, BrokerUrls
+from pulsarium.client.connection.service_url import BrokerAddress, BrokerUrls
 from pulsarium.client.errors import ConnectError, PulsarError, error_of
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.text import text_of
@@ -42,7 +42,7 @@ class Lookup(Protocol):
         ...
 
 
-async def connection_to(pool: Pool, broker: BrokerUrls, *, tls: bool, proxy: Address | None = None) -> Connection:
+async def connection_to(pool: Pool, broker: BrokerUrls, *, tls: bool, proxy: BrokerAddress | None = None) -> Connection:
     """Connect to this broker, through the proxy if there is one.
 
     Raise `ConnectError`, and the errors of `BrokerUrls.address`.
@@ -55,7 +55,7 @@ class BinaryLookup:
     """A lookup with LOOKUP and similar commands. It begins with the address that answered last."""
 
     def __init__(
-        self, pool: Pool, service: list[Address], *, listener_name: str | None = None, max_redirects: int = 20
+        self, pool: Pool, service: list[BrokerAddress], *, listener_name: str | None = None, max_redirects: int = 20
     ) -> None:
         self.tls: bool = service[0].tls
         self._pool = pool
@@ -105,7 +105,7 @@ class BinaryLookup:
     async def aclose(self) -> None:
         pass
 
-    async def _ask(self) -> tuple[Connection, Address]:
+    async def _ask(self) -> tuple[Connection, BrokerAddress]:
         """Connect to any broker of the service URL."""
         refusals: list[ConnectError] = []
         for address in list(self._service):

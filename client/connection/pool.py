@@ -12,9 +12,9 @@ from anyio.abc import TaskGroup
 from pulsarium.client.connection import tls, wrong_port
 from pulsarium.client.connection.connection import Connection
 from pulsarium.client.connection.protocol import ClientProtocol
-from pulsarium.client.connection.service_url import Address
+from pulsarium.client.connection.service_url import BrokerAddress
 from pulsarium.client.connection.settings import Settings
-from pulsarium.client.connection.waiting import Waiting, printable
+from pulsarium.client.connection.waiting import WaitingLog, shortened
 from pulsarium.client.errors import AlreadyClosed, ConnectError
 from pulsarium.client.together import together
 
@@ -26,8 +26,8 @@ SLOW = 0.7  # seconds without an answer after which a warning is logged
 class _Target(NamedTuple):
     """The broker of a pooled connection, and the connection's number among those to that broker."""
 
-    address: Address
-    proxy_to: Address | None
+    address: BrokerAddress
+    proxy_to: BrokerAddress | None
     number: int
 
 
@@ -35,7 +35,7 @@ class Pool:
     """The connections of a client. Each is opened when it is needed, and shared until it is lost."""
 
     def __init__(self, tasks: TaskGroup, settings: Settings) -> None:
-        self.waiting: Waiting = Waiting()
+        self.waiting: WaitingLog = WaitingLog()
         self._tasks = tasks
         self._settings = settings
         self._connections: dict[_Target, Connection] = {}
@@ -43,7 +43,7 @@ class Pool:
         self._numbers = itertools.cycle(range(settings.connections_per_broker))
         self._closed = False
 
-    async def get(self, address: Address, proxy_to: Address | None = None) -> Connection:
+    async def get(self, address: BrokerAddress, proxy_to: BrokerAddress | None = None) -> Connection:
         """Return a connection to `address`. With `proxy_to`, `address` is a proxy in front of that broker.
 
         Raise `ConnectError` if no connection can be made, and `AlreadyClosed` after `aclose`.
@@ -106,7 +106,7 @@ class Pool:
                 except ConnectError as error:
                     raise wrong_port.answered(address, protocol.first, error) from error
                 there = address if proxy_to is None else f"{proxy_to} through {address}"
-                logger.info("connected to %s, broker %s", there, printable(connection.server_version))
+                logger.info("connected to %s, broker %s", there, shortened(connection.server_version))
                 return connection
         except TimeoutError:
             raise ConnectError(f"{address}: no connection within {settings.connection_timeout:g} s") from None
@@ -115,7 +115,7 @@ class Pool:
         finally:
             slow.cancel()
 
-    async def _tell_if_slow(self, address: Address, patience: anyio.CancelScope) -> None:
+    async def _tell_if_slow(self, address: BrokerAddress, patience: anyio.CancelScope) -> None:
         with patience:
             await anyio.sleep(SLOW)
             self.waiting.tell(ConnectError(f"{address}: no answer yet"))

@@ -30,7 +30,7 @@ FIRST = 4  # bytes that tell protocols apart
 FRAME_PADDING = 10 * 1024  # bytes that a frame may have beyond max_message_size
 
 
-class State(Enum):
+class ConnectionState(Enum):
     """State of a connection, in the order of its changes."""
 
     NEW = "new"
@@ -52,20 +52,20 @@ class _Allowed(NamedTuple):
 
 
 # The commands that may be sent and received in each state.
-_TABLE: Mapping[State, _Allowed] = MappingProxyType(
+_TABLE: Mapping[ConnectionState, _Allowed] = MappingProxyType(
     {
-        State.NEW: _Allowed(frozenset({pb.BaseCommand.CONNECT}), frozenset()),
-        State.CONNECTING: _Allowed(
+        ConnectionState.NEW: _Allowed(frozenset({pb.BaseCommand.CONNECT}), frozenset()),
+        ConnectionState.CONNECTING: _Allowed(
             _ALIVE | {pb.BaseCommand.AUTH_RESPONSE},
             _ALIVE | {pb.BaseCommand.CONNECTED, pb.BaseCommand.ERROR, pb.BaseCommand.AUTH_CHALLENGE},
         ),
-        State.CONNECTED: _Allowed(_FROM_CLIENT - _HANDSHAKE, _FROM_BROKER - _HANDSHAKE),
-        State.CLOSED: _Allowed(frozenset(), frozenset()),
+        ConnectionState.CONNECTED: _Allowed(_FROM_CLIENT - _HANDSHAKE, _FROM_BROKER - _HANDSHAKE),
+        ConnectionState.CLOSED: _Allowed(frozenset(), frozenset()),
     }
 )
 
 
-class Connected(NamedTuple):
+class HandshakeDone(NamedTuple):
     """The broker has accepted the connection."""
 
     server_version: str
@@ -74,11 +74,11 @@ class Connected(NamedTuple):
     feature_flags: frozenset[str]
 
 
-class Challenged(NamedTuple):
+class AuthChallenge(NamedTuple):
     """An AUTH_CHALLENGE, in the handshake or when credentials expire (PIP-55), to be met with `answer_challenge`."""
 
 
-class Received(NamedTuple):
+class ReceivedCommand(NamedTuple):
     """A command for the users of the connection, and the bytes behind it."""
 
     command: pb.BaseCommand
@@ -91,7 +91,7 @@ class Closed(NamedTuple):
     error: PulsarError
 
 
-Event: TypeAlias = Connected | Challenged | Received | Closed
+Event: TypeAlias = HandshakeDone | AuthChallenge | ReceivedCommand | Closed
 
 
 class ClientProtocol:
@@ -105,7 +105,7 @@ class ClientProtocol:
         description: str = "",
     ) -> None:
         """Prepare the handshake. `proxy_to_broker_url` is the broker to which a proxy shall connect, as host:port."""
-        self._become(State.NEW)
+        self._become(ConnectionState.NEW)
         self.protocol_version: int = max_protocol_version
         self.max_message_size: int = DEFAULT_MAX_MESSAGE_SIZE
         self.frames: int = 0
@@ -118,8 +118,8 @@ class ClientProtocol:
         self._decoder = FrameDecoder()
         self._parts: list[bytes] = []
 
-    def _become(self, state: State) -> None:
-        self.state: State = state
+    def _become(self, state: ConnectionState) -> None:
+        self.state: ConnectionState = state
         self._allowed = _TABLE[state]
 
     @property
@@ -163,7 +163,7 @@ class ClientProtocol:
         if self._proxy_to is not None:
             connect.proxy_to_broker_url = self._proxy_to
         self.send(pb.BaseCommand(type=pb.BaseCommand.CONNECT, connect=connect))
-        self._become(State.CONNECTING)
+        self._become(ConnectionState.CONNECTING)
 
     def answer_challenge(self, auth_method_name: str, auth_data: bytes) -> None:
         """Enqueue AUTH_RESPONSE with credentials."""
@@ -183,7 +183,7 @@ class ClientProtocol:
     def receive(self, data: bytes) -> list[Event]:
         """Return the events in the next bytes. b"" is the end of the stream. No event follows `Closed`."""
         events: list[Event] = []
-        if self.state is State.CLOSED:
+        if self.state is ConnectionState.CLOSED:
             return events
         if not data:
             self._close(events, ConnectError("the broker closed the connection"))
@@ -202,10 +202,10 @@ class ClientProtocol:
 
     def close(self) -> None:
         """Send and receive nothing more."""
-        self._become(State.CLOSED)
+        self._become(ConnectionState.CLOSED)
 
     def _close(self, events: list[Event], error: PulsarError) -> None:
-        self._become(State.CLOSED)
+        self._become(ConnectionState.CLOSED)
         events.append(Closed(error))
 
     def _frame(self, encoded: bytes, trailing: bytes, events: list[Event]) -> None:
@@ -219,10 +219,10 @@ class ClientProtocol:
             self._close(events, _broken(f"{spec.name} while {self.state.value}"))
         elif spec.type in _OWN:
             self._own(command, events)
-        elif self.state is State.CONNECTING:
+        elif self.state is ConnectionState.CONNECTING:
             self._handshake(command, events)
         else:
-            events.append(Received(command, trailing))
+            events.append(ReceivedCommand(command, trailing))
 
     def _own(self, command: pb.BaseCommand, events: list[Event]) -> None:
         if command.type == pb.BaseCommand.PING:
@@ -230,7 +230,7 @@ class ClientProtocol:
                 self.send(_PONG)
                 self._has_pong = True
         elif command.type == pb.BaseCommand.AUTH_CHALLENGE:
-            events.append(Challenged())
+            events.append(AuthChallenge())
         # PONG is a sign of life, which `frames` counts
 
     def _handshake(self, command: pb.BaseCommand, events: list[Event]) -> None:
@@ -240,13 +240,15 @@ class ClientProtocol:
             self._connected(command.connected, events)
 
     def _connected(self, connected: pb.CommandConnected, events: list[Event]) -> None:
-        self._become(State.CONNECTED)
+        self._become(ConnectionState.CONNECTED)
         self.protocol_version = min(self.protocol_version, connected.protocol_version)
         if connected.max_message_size > 0:
             self.max_message_size = connected.max_message_size
             self._decoder.allow(min(connected.max_message_size, MOST_MESSAGE_SIZE) + FRAME_PADDING)
         flags = frozenset(field.name for field, value in connected.feature_flags.ListFields() if value)
-        events.append(Connected(text_of(connected.server_version), self.protocol_version, self.max_message_size, flags))
+        events.append(
+            HandshakeDone(text_of(connected.server_version), self.protocol_version, self.max_message_size, flags)
+        )
 
 
 def _broken(reason: str) -> ConnectError:

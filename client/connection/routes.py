@@ -16,7 +16,7 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.text import text_of
 
 
-class Reply(NamedTuple):
+class ReplyFrame(NamedTuple):
     """The reply to a request, and the bytes behind it."""
 
     command: pb.BaseCommand
@@ -123,7 +123,7 @@ class Waiter:
         self.deadline: float = deadline if patience is None else math.inf
         self.patience: anyio.CancelScope | None = patience
         self.done: anyio.Event = anyio.Event()
-        self.reply: Reply | None = None
+        self.reply: ReplyFrame | None = None
         self.error: PulsarError | None = None
 
 
@@ -195,7 +195,7 @@ class Routes:
         waiter = None if request_id is None else self.waiters.pop(request_id, None)
         if waiter is not None:
             waiter.error = _error_in(command)
-            waiter.reply = Reply(command, trailing)
+            waiter.reply = ReplyFrame(command, trailing)
             waiter.done.set()
         elif request_id in self.late:
             undo = self.late.pop(request_id)

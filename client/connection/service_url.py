@@ -13,7 +13,7 @@ _SHOWN = 200  # most characters of a URL in an error
 _CREDENTIALS = re.compile(r"^((?:[\w+.-]*://)?).*@", re.DOTALL)
 
 
-class Address(NamedTuple):
+class BrokerAddress(NamedTuple):
     """The address of a broker or a proxy."""
 
     host: str
@@ -24,7 +24,7 @@ class Address(NamedTuple):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     @property
-    def other(self) -> Address:
+    def other(self) -> BrokerAddress:
         """Return the same host and port with TLS switched on or off."""
         return self._replace(tls=not self.tls)
 
@@ -38,7 +38,7 @@ def is_http(url: str) -> bool:
     return url.startswith(("http://", "https://"))
 
 
-def parse(url: str) -> list[Address]:
+def parse(url: str) -> list[BrokerAddress]:
     """Return the addresses in a service URL, or in a broker's URL. The default port is 6650, and 6651 with TLS.
 
     Raise `InvalidUrl` for an invalid URL.
@@ -57,7 +57,7 @@ class BrokerUrls(NamedTuple):
     migrated: bool = False
     """Whether the URLs are of another cluster, to which the topic migrated (PIP-188). It needs a new lookup there."""
 
-    def addresses(self, *, tls: bool) -> list[Address]:
+    def addresses(self, *, tls: bool) -> list[BrokerAddress]:
         """Return the addresses with or without TLS.
 
         Raise `OperationNotSupported` if the broker has no URL of this kind, and `InvalidUrl` if the URL is invalid.
@@ -72,12 +72,12 @@ class BrokerUrls(NamedTuple):
             raise InvalidUrl(f"{_shown(url)}: must begin with pulsar+ssl://")
         return found
 
-    def address(self, *, tls: bool) -> Address:
+    def address(self, *, tls: bool) -> BrokerAddress:
         """Return the first address."""
         return self.addresses(tls=tls)[0]
 
 
-def _address(text: str, scheme: str, url: str) -> Address:
+def _address(text: str, scheme: str, url: str) -> BrokerAddress:
     host, mark, port = text.strip().rpartition(":")
     if not mark or text.endswith("]"):
         host, port = text.strip(), str(_PORTS[scheme])
@@ -87,7 +87,7 @@ def _address(text: str, scheme: str, url: str) -> Address:
     sound = sound and port.isascii() and port.isdecimal() and len(port) <= 5 and 0 < int(port) < 65536
     if not sound:
         raise InvalidUrl(f"{_shown(url)}: {_shown(text)!r} is not a valid host and port")
-    return Address(host, int(port), scheme == "pulsar+ssl")
+    return BrokerAddress(host, int(port), scheme == "pulsar+ssl")
 
 
 def _shown(text: str) -> str:

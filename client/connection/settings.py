@@ -11,15 +11,15 @@ from anyio.abc import ByteStream
 
 from pulsarium.client.connection.authentication import Authentication
 from pulsarium.client.connection.protocol import MAX_PROTOCOL_VERSION
-from pulsarium.client.connection.service_url import Address
+from pulsarium.client.connection.service_url import BrokerAddress
 from pulsarium.client.connection.tcp import connect_tcp
 from pulsarium.client.connection.tls import Tls
 from pulsarium.client.errors import InvalidConfiguration
 
-Dial: TypeAlias = Callable[[Address], Awaitable[ByteStream]]
+Dial: TypeAlias = Callable[[BrokerAddress], Awaitable[ByteStream]]
 
 
-async def dial_tcp(address: Address) -> ByteStream:
+async def dial_tcp(address: BrokerAddress) -> ByteStream:
     """Return a TCP connection to `address`. Raise `OSError` if none can be made."""
     return await connect_tcp(address.host, address.port)
 

@@ -10,7 +10,7 @@ from anyio.abc import ByteStream
 from anyio.streams.tls import TLSStream
 
 from pulsarium.client.connection import wrong_port
-from pulsarium.client.connection.service_url import Address
+from pulsarium.client.connection.service_url import BrokerAddress
 from pulsarium.client.errors import InvalidConfiguration
 
 
@@ -52,7 +52,7 @@ class Tls:
         return context
 
 
-async def wrap(stream: ByteStream, address: Address, tls: Tls) -> ByteStream:
+async def wrap(stream: ByteStream, address: BrokerAddress, tls: Tls) -> ByteStream:
     """Return the stream with TLS, after the handshake.
 
     Raise `AuthenticationError` if a certificate is not trusted, `ConnectError` if the stream ends, and `WrongProtocol`

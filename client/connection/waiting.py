@@ -9,6 +9,7 @@ from collections.abc import Callable
 import anyio
 
 from pulsarium.client.errors import PulsarError
+from pulsarium.proto.text import printable
 
 LONGEST = 500  # most characters of another's text in the log
 AGAIN = 60.0  # seconds until the same reason is logged again
@@ -16,14 +17,14 @@ AGAIN = 60.0  # seconds until the same reason is logged again
 logger: logging.Logger = logging.getLogger(__name__)
 
 
-def printable(text: object) -> str:
+def shortened(text: object) -> str:
     """Return another's text shortened and escaped, so that it can neither forge a line of the log nor fill it."""
     words = str(text)
     words = words if len(words) <= LONGEST else f"{words[:LONGEST]}...({len(words)} characters)"
-    return words if words.isprintable() else words.encode("unicode_escape").decode()
+    return printable(words)
 
 
-class Waiting:
+class WaitingLog:
     """A log of the reasons for waiting: one warning a minute for each reason, for all producers and consumers."""
 
     def __init__(self) -> None:
@@ -34,7 +35,7 @@ class Waiting:
         now = anyio.current_time()
         self._told = {text: at for text, at in self._told.items() if now - at < AGAIN}
         if self._told.setdefault(str(reason), now) == now:
-            logger.warning("trying again: %s", printable(reason))
+            logger.warning("trying again: %s", shortened(reason))
 
 
 class Backoff:

@@ -15,7 +15,7 @@ ENOUGH = 64  # commands in one write
 QUIET_TURNS = 2  # turns of the event loop without a new command, before a write
 
 
-class Writer:
+class CommandWriter:
     """A writer of queued commands.
 
     One task writes (`run`), and a task that waits for a reply writes at once on TCP streams.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ssl
 
-from pulsarium.client.connection.service_url import Address
+from pulsarium.client.connection.service_url import BrokerAddress
 from pulsarium.client.connection.tcp import UnknownHost
 from pulsarium.client.errors import AuthenticationError, ConnectError, PulsarError, WrongProtocol
 
@@ -13,10 +13,10 @@ _NO_TLS = {"WRONG_VERSION_NUMBER", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILU
 _OTHER_HOST = {62, 64}  # X509_V_ERR_HOSTNAME_MISMATCH, _IP_ADDRESS_MISMATCH
 
 
-def answered(address: Address, first: bytes, error: ConnectError) -> ConnectError:
+def answered(address: BrokerAddress, first: bytes, error: ConnectError) -> ConnectError:
     """Return the error for a broker that sent these first bytes in place of CONNECTED."""
     if first.startswith(b"HTTP"):
-        other = Address(address.host, 6651 if address.tls else 6650, address.tls)
+        other = BrokerAddress(address.host, 6651 if address.tls else 6650, address.tls)
         return WrongProtocol(
             f"{address}: HTTP answers there, as at the port of the admin API; the port of Pulsar's clients is another "
             f"one, by default {other.url}"

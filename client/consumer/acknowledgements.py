@@ -11,6 +11,7 @@ from pulsarium.client.errors import InvalidMessage
 from pulsarium.client.message_id import MessageId
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.message_id import words_of
+from pulsarium.proto.numbers import unsigned
 
 
 class _Batch:
@@ -103,7 +104,7 @@ class Acknowledgements:
         rest = _rest(message_id, batch) if in_transaction else self._rest(message_id, batch)
         if rest is None:
             return pb.MessageIdData(
-                ledgerId=message_id.ledger_id, entryId=(message_id.entry_id - 1) % 2**64, partition=message_id.partition
+                ledgerId=message_id.ledger_id, entryId=unsigned(message_id.entry_id - 1), partition=message_id.partition
             )
         return rest
 
@@ -155,7 +156,7 @@ def _rest(message_id: MessageId, batch: _Batch) -> pb.MessageIdData:
 
 
 def _whole(message_id: MessageId) -> pb.MessageIdData:
-    data = pb.MessageIdData(ledgerId=message_id.ledger_id % 2**64, entryId=message_id.entry_id % 2**64)
+    data = pb.MessageIdData(ledgerId=unsigned(message_id.ledger_id), entryId=unsigned(message_id.entry_id))
     if message_id.partition >= 0:
         data.partition = message_id.partition
     return data

@@ -10,7 +10,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from pulsarium.client.consumer.options import ReceivingOptions
-from pulsarium.client.entry.decoding import Decoded, Unreadable
+from pulsarium.client.entry.decoding import Decoded, UnreadableEntry
 from pulsarium.client.message_id import MessageId
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
@@ -62,8 +62,8 @@ class Chunks:
     def add(self, message_id: MessageId, chunk: Decoded, max_message_size: int) -> Whole | None:
         """Add a chunk, and return its message if the chunk completes it.
 
-        Raise `Unreadable` when the chunk's sizes contradict `max_message_size` in bytes, the limit of the broker. Raise
-        it also when the message has more bytes than its first chunk says. Its earlier chunks are then acknowledged.
+        Raise `UnreadableEntry` when the chunk's sizes contradict `max_message_size` in bytes, the limit of the broker,
+        and when the message has more bytes than its first chunk says. Its earlier chunks are then acknowledged.
         """
         metadata = chunk.metadata
         _check(chunk, max_message_size)
@@ -76,7 +76,7 @@ class Chunks:
             return None
         if len(chunk.payload) > pending.room:
             self._drop(uuid, acknowledge=True)
-            raise Unreadable(f"{message_id}: the chunks have more bytes than their message", _CORRUPT)
+            raise UnreadableEntry(f"{message_id}: the chunks have more bytes than their message", _CORRUPT)
         pending.room -= len(chunk.payload)
         pending.ids.append(message_id)
         pending.chunks.append(chunk)
@@ -156,11 +156,11 @@ _CORRUPT = pb.CommandAck.UncompressedSizeCorruption
 
 
 def _check(chunk: Decoded, max_message_size: int) -> None:
-    """Raise `Unreadable` for impossible sizes.
+    """Raise `UnreadableEntry` for impossible sizes.
 
     No chunk is empty, so a message needs no more memory than the bytes it claims.
     """
     metadata = chunk.metadata
     count, total = metadata.num_chunks_from_msg, metadata.total_chunk_msg_size
     if not (0 <= metadata.chunk_id < count <= total <= count * max_message_size and chunk.payload):
-        raise Unreadable(f"chunk {metadata.chunk_id} of {count} with {total} bytes in all is impossible", _CORRUPT)
+        raise UnreadableEntry(f"chunk {metadata.chunk_id} of {count} with {total} bytes in all is impossible", _CORRUPT)

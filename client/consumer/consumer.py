@@ -13,12 +13,13 @@ import anyio.lowlevel
 
 from pulsarium.client.blocks import Closing
 from pulsarium.client.checkpoints import checkpoint
-from pulsarium.client.consumer.inbox import Inbox, Onlooker, batch_receive
+from pulsarium.client.consumer.inbox import Inbox, batch_receive
 from pulsarium.client.consumer.indexes import message_at
-from pulsarium.client.consumer.interceptors import Interceptors
+from pulsarium.client.consumer.intercepting import Interceptors
 from pulsarium.client.consumer.letters import Letters, of_topic, send_back, with_topics
 from pulsarium.client.consumer.options import ConsumerOptions
 from pulsarium.client.consumer.parts import ENDS, Parts
+from pulsarium.client.consumer.receiver import Onlooker
 from pulsarium.client.consumer.start import Start
 from pulsarium.client.consumer.topic_consumer import TopicConsumer
 from pulsarium.client.core import Core
@@ -200,6 +201,10 @@ class Consumer(Closing, Generic[T]):
         """
         if txn is None:
             await checkpoint()
+            if isinstance(message, _ONE) and not self._is_intercepted:
+                part, message_id = self._parts.of(message), _id(message)
+                if part.acknowledge_nowait(message_id):  # without the coroutines of the other cases
+                    return
             await self._acknowledge(message)
         else:
             await _noticing(partial(self._acknowledge, message, txn))

@@ -13,7 +13,7 @@ import anyio
 
 from pulsarium.client.connection.brokers import Brokers
 from pulsarium.client.connection.connection import Connection
-from pulsarium.client.connection.waiting import printable
+from pulsarium.client.connection.waiting import shortened
 from pulsarium.client.consumer.options import ConsumerOptions, RegexSubscriptionMode
 from pulsarium.client.errors import TRANSIENT, InvalidConfiguration, InvalidTopicName, PulsarError
 from pulsarium.client.topics import MOST_TOPICS, bounded, full_name, parse, partitions_of
@@ -66,9 +66,9 @@ class TopicWatch:
                 await self._watch(connection)
                 backoff.reset()
             except TRANSIENT as error:
-                logger.info("the watcher of topics in %s is opened again later: %s", self._namespace, printable(error))
+                logger.info("the watcher of topics in %s is opened again later: %s", self._namespace, shortened(error))
             except PulsarError as error:  # enableBrokerTopicListWatcher is off, or the service URL is HTTP
-                logger.info("no watcher of topics in %s, so they are polled: %s", self._namespace, printable(error))
+                logger.info("no watcher of topics in %s, so they are polled: %s", self._namespace, shortened(error))
                 return
             await anyio.sleep(backoff.next())
 

@@ -4,29 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 
 from pulsarium.client.checkpoints import checkpoint
 from pulsarium.client.consumer.policies import ConsumerBatchReceivePolicy
+from pulsarium.client.consumer.receiver import Onlooker, Receiver
 from pulsarium.client.errors import PulsarError, copy_of
 from pulsarium.client.message import Message
-from pulsarium.client.message_id import MessageId
-
-if TYPE_CHECKING:
-    from pulsarium.client.consumer.receiver import Receiver
-    from pulsarium.client.schema.versions import Versions
-
-
-class Onlooker:
-    """Handle entries without messages for the application. Override the methods of interest. No method may wait."""
-
-    def nothing(self, entry: tuple[int, int] | None) -> None:
-        """Handle an entry without a message to deliver."""
-
-    def unreadable(self, message_id: MessageId, error: PulsarError) -> None:
-        """Handle a damaged entry, which is not delivered."""
+from pulsarium.client.schema.versions import Versions
 
 
 class Inbox:

@@ -8,7 +8,7 @@ from typing import Protocol
 from pulsarium.client.entry.crypto import KeyReader
 from pulsarium.client.entry.decoding import Decoder
 from pulsarium.client.errors import CryptoError, InvalidMessage, PulsarError
-from pulsarium.client.message_id import MessageId
+from pulsarium.client.message_id import MOST_IN_BATCH, MessageId
 from pulsarium.proto.entry import split
 from pulsarium.proto.errors import BatchError, EntryError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -17,7 +17,7 @@ from pulsarium.proto.last_entry import known_batch_index, last_kept
 
 @dataclass(frozen=True, slots=True)
 class LastEntry:
-    """The last entry of a compacted topic (S429-22)."""
+    """The last entry of a compacted topic."""
 
     ledger_id: int
     entry_id: int
@@ -35,7 +35,7 @@ class PayloadToMessageIdConverter(Protocol):
     def convert(self, last_entry: LastEntry) -> MessageId:
         """Return the id of the last message that the consumer receives.
 
-        `get_last_message_ids` and `has_message_available` raise the converter's exceptions (S429-24).
+        `get_last_message_ids` and `has_message_available` raise the converter's exceptions.
 
         Args:
             last_entry: The last entry of the compacted topic.
@@ -52,8 +52,8 @@ class DefaultPayloadToMessageIdConverter:
     def convert(self, last_entry: LastEntry) -> MessageId:
         """Return the last message that compaction has not removed.
 
-        The search follows the broker's order (S429-16), but includes encrypted batches. Without a key, all messages of
-        such a batch count, because Pulsar's compaction keeps it whole (S429-17).
+        The search follows the broker's order, but includes encrypted batches. Without a key, all messages of
+        such a batch count, because Pulsar's compaction keeps it whole.
 
         Args:
             last_entry: The last entry of the compacted topic.
@@ -65,7 +65,7 @@ class DefaultPayloadToMessageIdConverter:
         index = known_batch_index(metadata)
         if index is None or (metadata.encryption_keys and not metadata.compacted_batch_indexes and index >= 0):
             try:
-                index = last_kept(last_entry.payload_buffer, metadata.num_messages_in_batch)
+                index = last_kept(last_entry.payload_buffer, metadata.num_messages_in_batch, MOST_IN_BATCH)
             except BatchError as error:
                 if index is None:
                     raise InvalidMessage(f"last entry: {error}") from error
@@ -84,7 +84,7 @@ class LastMessageIds:
         self._converter = converter or DefaultPayloadToMessageIdConverter()
 
     def read(self, response: pb.CommandGetLastMessageIdResponse, buffer: bytes) -> MessageId:
-        """Return the last message's id: that of the answer without an entry (S429-08), and otherwise the converter's.
+        """Return the last message's id: that of the answer without an entry, and otherwise the converter's.
 
         Raise `InvalidMessage` when the entry is damaged. The converter gets an entry that cannot be decrypted in its
         stored form.

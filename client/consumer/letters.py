@@ -25,6 +25,7 @@ from pulsarium.client.producer.producer import Producer
 from pulsarium.client.schema.schema import Schema, SchemaInfo
 from pulsarium.client.together import together
 from pulsarium.client.topics import full_name, parse
+from pulsarium.proto.special_names import DEAD_LETTERS, RETRY_LETTERS
 
 
 class Encoded(Schema[bytes]):
@@ -181,8 +182,8 @@ def of_topic(policy: ConsumerDeadLetterPolicy, topic: str, subscription: str) ->
     """Return the policy, with topics named after `topic` where the policy names none."""
     return replace(
         policy,
-        dead_letter_topic=policy.dead_letter_topic or f"{topic}-{subscription}-DLQ",
-        retry_letter_topic=policy.retry_letter_topic or f"{topic}-{subscription}-RETRY",
+        dead_letter_topic=policy.dead_letter_topic or f"{topic}-{subscription}{DEAD_LETTERS}",
+        retry_letter_topic=policy.retry_letter_topic or f"{topic}-{subscription}{RETRY_LETTERS}",
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import Any, Generic
 from uuid import uuid4
 
-from pulsarium.client.consumer.interceptors import ConsumerInterceptor
+from pulsarium.client.consumer.intercepting import InterceptsConsumer
 from pulsarium.client.consumer.last_entry import PayloadToMessageIdConverter
 from pulsarium.client.consumer.policies import (
     ConsumerBatchReceivePolicy,
@@ -133,7 +133,7 @@ class ConsumerOptions(ReceivingOptions[T]):
     retry_enable: bool = False
     batch_receive_policy: ConsumerBatchReceivePolicy = field(default_factory=ConsumerBatchReceivePolicy)
     start_paused: bool = False
-    interceptors: Sequence[ConsumerInterceptor] = ()
+    interceptors: Sequence[InterceptsConsumer] = ()
     acknowledgement_group_time: float = 0.01
     max_acknowledgement_group_size: int = 1000
     batch_index_ack_enabled: bool = False

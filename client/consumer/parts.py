@@ -10,19 +10,20 @@ from typing import Any
 
 import anyio
 
-from pulsarium.client.connection.waiting import printable
+from pulsarium.client.connection.waiting import shortened
 from pulsarium.client.consumer.discovery import discovery
-from pulsarium.client.consumer.inbox import Inbox, Onlooker
-from pulsarium.client.consumer.interceptors import Interceptors
+from pulsarium.client.consumer.inbox import Inbox
+from pulsarium.client.consumer.intercepting import Interceptors
 from pulsarium.client.consumer.letters import Letters
 from pulsarium.client.consumer.options import ConsumerOptions
+from pulsarium.client.consumer.receiver import Onlooker
 from pulsarium.client.consumer.start import Start
 from pulsarium.client.consumer.topic_consumer import TopicConsumer
 from pulsarium.client.core import Core
 from pulsarium.client.errors import AlreadyClosed, InvalidConfiguration, PulsarError
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
-from pulsarium.client.statistics import ConsumerStatistics, Received
+from pulsarium.client.statistics import ConsumerStatistics, ReceivedCounts
 from pulsarium.client.together import together
 
 logger: logging.Logger = logging.getLogger(__name__)
@@ -64,7 +65,7 @@ class Parts:
         self._opening: set[TopicConsumer] = set()
         self._is_paused = options.start_paused
         self._scope = anyio.CancelScope()
-        self._counts = Received()
+        self._counts = ReceivedCounts()
 
     async def open(self) -> None:
         """Subscribe to the current topics. Raise a broker's refusal.
@@ -178,7 +179,7 @@ class Parts:
                     try:
                         await self._update()
                     except PulsarError as error:
-                        logger.info("%s: the search for topics is repeated later: %s", self.text, printable(error))
+                        logger.info("%s: the search for topics is repeated later: %s", self.text, shortened(error))
 
     async def _update(self) -> None:
         """Subscribe to each new topic, and leave deleted topics. Raise the first error."""

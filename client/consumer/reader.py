@@ -11,8 +11,8 @@ import anyio.lowlevel
 
 from pulsarium.client.blocks import Closing
 from pulsarium.client.consumer.consumer import Consumer
-from pulsarium.client.consumer.inbox import Onlooker
 from pulsarium.client.consumer.options import ReaderOptions, TableViewOptions
+from pulsarium.client.consumer.receiver import Onlooker
 from pulsarium.client.consumer.start import Start
 from pulsarium.client.consumer.topic_consumer import TopicConsumer
 from pulsarium.client.core import Core
@@ -21,7 +21,7 @@ from pulsarium.client.message_id import MessageId
 from pulsarium.client.schema.schema import T
 
 
-class Place:
+class ReaderPosition:
     """The position of a reader in one topic or partition."""
 
     def __init__(self, consumer: TopicConsumer, acknowledge_every: int, *, inclusive: bool) -> None:
@@ -106,7 +106,7 @@ class Reader(Closing, Generic[T]):
         """Make a reader, without sending anything. Raise `InvalidTopicName` when `topic` is no topic name."""
         self._options = options
         self._consumer = Consumer(core, options.consumer_options(), options.start(), onlooker)
-        self._places: dict[str, Place] = {}
+        self._places: dict[str, ReaderPosition] = {}
 
     async def __aenter__(self) -> Reader[T]:
         await self._consumer.__aenter__()
@@ -142,12 +142,14 @@ class Reader(Closing, Generic[T]):
         places[message.topic_name()].passed(message.message_id())
         return message
 
-    def _all_places(self) -> dict[str, Place]:
+    def _all_places(self) -> dict[str, ReaderPosition]:
         """Return the positions in all topics and partitions, new partitions included."""
         for part in self._consumer._parts.all:
             if part.topic not in self._places:
                 every = max(1, self._options.receiver_queue_size // 2)
-                self._places[part.topic] = Place(part, every, inclusive=self._options.start_message_id_inclusive)
+                self._places[part.topic] = ReaderPosition(
+                    part, every, inclusive=self._options.start_message_id_inclusive
+                )
         return self._places
 
     async def has_message_available(self) -> bool:

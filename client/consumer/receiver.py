@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
@@ -16,15 +16,14 @@ from pulsarium.client.consumer import commands
 from pulsarium.client.consumer.acknowledgements import Acknowledgements
 from pulsarium.client.consumer.chunks import Chunks
 from pulsarium.client.consumer.flow import OnDemand, Permits
-from pulsarium.client.consumer.inbox import Inbox
 from pulsarium.client.consumer.options import ConsumerOptions
 from pulsarium.client.consumer.redelivery import Redelivery
 from pulsarium.client.consumer.start import Start
-from pulsarium.client.entry.decoding import Decoded, Single, Unreadable, join, messages
+from pulsarium.client.entry.decoding import Decoded, Single, UnreadableEntry, join, messages
 from pulsarium.client.errors import ConnectError, CryptoError, InvalidMessage, PulsarError
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId, received_id
-from pulsarium.client.statistics import Received
+from pulsarium.client.statistics import ReceivedCounts
 from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.errors import EntryError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -32,7 +31,7 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 MOST_UNASKED = 1000  # entries beyond the size of the queue; a broker reads 100 at a time (dispatcherMaxReadBatchSize)
 
 
-class Failed(NamedTuple):
+class ReceiveFailure(NamedTuple):
     """An error in the queue in place of a message. It uses one permit, as a message does."""
 
     id: MessageId
@@ -42,7 +41,7 @@ class Failed(NamedTuple):
         return self.id
 
 
-class Owner(Protocol):
+class ReceiverOwner(Protocol):
     """The receiver's consumer, which handles events of the connection. No method may wait."""
 
     def lost(self, error: PulsarError, owner: BrokerUrls | None) -> None:
@@ -52,6 +51,16 @@ class Owner(Protocol):
     def refuse(self, error: PulsarError) -> None:
         """Close the consumer after a message that it cannot receive."""
         ...
+
+
+class Onlooker:
+    """Handle entries without messages for the application. Override the methods of interest. No method may wait."""
+
+    def nothing(self, entry: tuple[int, int] | None) -> None:
+        """Handle an entry without a message to deliver."""
+
+    def unreadable(self, message_id: MessageId, error: PulsarError) -> None:
+        """Handle a damaged entry, which is not delivered."""
 
 
 class Receiver:
@@ -64,13 +73,17 @@ class Receiver:
         options: ConsumerOptions[Any],
         acknowledgements: Acknowledgements,
         redelivery: Redelivery,
-        inbox: Inbox,
+        wake: Callable[[Receiver], None],
+        onlooker: Onlooker,
         tasks: TaskGroup,
-        owner: Owner,
-        counts: Received,
+        owner: ReceiverOwner,
+        counts: ReceivedCounts,
         reading_from: Start | None = None,
     ) -> None:
-        """Make a receiver. `reading_from` is the start of a reader, whose subscription is not durable."""
+        """Make a receiver. `wake` is called when it has a message, reached the end of its topic, or failed.
+
+        `reading_from` is the start of a reader, whose subscription is not durable.
+        """
         self.start = reading_from
         """The start of a reader, or the target of a seek. Messages before it are not delivered."""
         self.last_seen: tuple[int, int] | None = None
@@ -83,7 +96,8 @@ class Receiver:
         self._consumer_id = consumer_id
         self._acknowledgements = acknowledgements
         self._redelivery = redelivery
-        self._inbox = inbox
+        self._wake = wake
+        self._onlooker = onlooker
         self._owner = owner
         self._counts = counts
         self._durable = reading_from is None
@@ -94,7 +108,7 @@ class Receiver:
         self._size = options.receiver_queue_size
         permits = Permits(self._size, paused=options.start_paused)
         self._permits = permits if self._size else OnDemand(paused=options.start_paused)
-        self._queue: deque[Message[Any] | Failed] = deque()
+        self._queue: deque[Message[Any] | ReceiveFailure] = deque()
         self._connection: Connection | None = None
         self._is_open = False
         self._unasked = 0  # entries on this connection beyond the size of the queue
@@ -112,7 +126,7 @@ class Receiver:
 
     def size(self) -> int:
         """Return the size of the messages in the queue, in bytes."""
-        return sum(len(one.data()) for one in self._queue if not isinstance(one, Failed))
+        return sum(len(one.data()) for one in self._queue if not isinstance(one, ReceiveFailure))
 
     @property
     def is_full(self) -> bool:
@@ -150,13 +164,13 @@ class Receiver:
     def head(self) -> Message[Any] | Exception:
         """Return the message or error that `take` returns or raises next."""
         head = self._queue[0]
-        return head.error if isinstance(head, Failed) else head
+        return head.error if isinstance(head, ReceiveFailure) else head
 
     def take(self) -> Message[Any]:
         """Return the next message of the queue, which must not be empty, or raise the error in its place."""
         taken = self._queue.popleft()
         self._free(1)
-        if isinstance(taken, Failed):
+        if isinstance(taken, ReceiveFailure):
             self._redelivery.received(taken.id)
             raise taken.error
         return taken
@@ -197,7 +211,7 @@ class Receiver:
         self.error = error
         self._queue.clear()
         self._chunks.clear()
-        self._inbox.wake(self)
+        self._wake(self)
 
     def clear(self) -> None:
         """Drop all messages, because the broker sends them again. The consumer stays open."""
@@ -231,28 +245,28 @@ class Receiver:
                 whole = self._chunks.add(message_id, decoded, self._max_message_size)
                 if whole is None:
                     self._free(1)
-                    self._inbox.onlooker.nothing(self.last_seen)
+                    self._onlooker.nothing(self.last_seen)
                     return
                 message_id = whole.message_id
                 decoded = join(whole.chunks)
             ack_set = command.ack_set
             found = messages(decoded, ack_set, self._processor)
-        except Unreadable as error:
-            self._inbox.onlooker.unreadable(message_id, error)
+        except UnreadableEntry as error:
+            self._onlooker.unreadable(message_id, error)
             if error.validation_error == pb.CommandAck.DecryptionError:
                 self._chunks.fail(parse_metadata(trailing), acknowledge=True)
             self._acknowledge(message_id, error.validation_error)
             self._free(_charged(command, trailing))
-            self._inbox.onlooker.nothing(self.last_seen)
+            self._onlooker.nothing(self.last_seen)
         except Exception as error:  # no key, or an error of the application's processor: `receive` raises it
             told = 0
             if not isinstance(error, CryptoError) or self._chunks.fail(parse_metadata(trailing), acknowledge=False):
-                self._queue.append(Failed(message_id, error))
-                self._inbox.wake(self)
+                self._queue.append(ReceiveFailure(message_id, error))
+                self._wake(self)
                 told = 1
             self._free(_charged(command, trailing) - told)
             if not told:
-                self._inbox.onlooker.nothing(self.last_seen)
+                self._onlooker.nothing(self.last_seen)
         else:
             if not self._size and decoded.metadata.HasField("num_messages_in_batch"):
                 text = f"{message_id}: batches cannot be received with receiver_queue_size 0"
@@ -277,7 +291,7 @@ class Receiver:
 
     def on_end_of_topic(self) -> None:
         self.end_of_topic = True
-        self._inbox.wake(self)
+        self._wake(self)
 
     def on_active_change(self, is_active: bool) -> None:
         self.is_active = is_active
@@ -317,7 +331,7 @@ class Receiver:
     def _deliver(self, message_id: MessageId, decoded: Decoded, found: list[Single], redelivery_count: int) -> None:
         if not found:
             self._acknowledge(message_id)
-            self._inbox.onlooker.nothing(self.last_seen)
+            self._onlooker.nothing(self.last_seen)
             return
         metadata, entry = decoded.metadata, message_id.entry
         size = metadata.num_messages_in_batch if found[0][0] >= 0 else 0
@@ -342,7 +356,7 @@ class Receiver:
         self._counts.messages += len(made)
         self._counts.bytes += bytes_received
         self._queue.extend(made)
-        self._inbox.wake(self)
+        self._wake(self)
 
     def _acknowledge(self, message_id: MessageId, error: pb.CommandAck.ValidationError | None = None) -> None:
         """Acknowledge an entry, or all chunks of a message, that the application does not receive."""
@@ -379,7 +393,7 @@ def _charged(command: pb.CommandMessage, entry: bytes) -> int:
 
 
 def _left(ack_set: Sequence[int], metadata: pb.MessageMetadata) -> int:
-    """Return the permits that the broker counted for an entry: its unacknowledged messages (S54-16)."""
+    """Return the permits that the broker counted for an entry: its unacknowledged messages."""
     size = max(1, metadata.num_messages_in_batch)
     if not ack_set:
         return size

@@ -8,7 +8,7 @@ from typing import Any
 from anyio.abc import TaskGroup
 
 from pulsarium.client.consumer.delayed import Delayed, Entry
-from pulsarium.client.consumer.interceptors import Interceptors
+from pulsarium.client.consumer.intercepting import Interceptors
 from pulsarium.client.consumer.letters import DeadLetters, Letters, of_topic
 from pulsarium.client.consumer.options import IN_ORDER, ConsumerOptions
 from pulsarium.client.message import Message

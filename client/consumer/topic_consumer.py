@@ -18,7 +18,7 @@ from pulsarium.client.consumer import commands
 from pulsarium.client.consumer.acknowledgements import AckGroup, Acknowledgements, ack_set
 from pulsarium.client.consumer.delayed import Entry
 from pulsarium.client.consumer.inbox import Inbox
-from pulsarium.client.consumer.interceptors import Interceptors
+from pulsarium.client.consumer.intercepting import Interceptors
 from pulsarium.client.consumer.last_entry import LastMessageIds
 from pulsarium.client.consumer.letters import Letters
 from pulsarium.client.consumer.options import IN_ORDER, ConsumerOptions
@@ -28,7 +28,7 @@ from pulsarium.client.consumer.start import Start
 from pulsarium.client.errors import AlreadyClosed, InvalidConfiguration, PulsarError
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
-from pulsarium.client.statistics import Received
+from pulsarium.client.statistics import ReceivedCounts
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 
@@ -55,7 +55,7 @@ class TopicConsumer:
         *,
         letters: Letters,
         interceptors: Interceptors,
-        counts: Received,
+        counts: ReceivedCounts,
     ) -> None:
         """Make a consumer of `topic` (a full name), without sending anything.
 
@@ -82,7 +82,17 @@ class TopicConsumer:
             acknowledge=self._acknowledge_moved,
         )
         self.receiver: Receiver = Receiver(
-            topic, self._id, options, self._acknowledgements, self._redelivery, inbox, tasks, self, counts, reading_from
+            topic,
+            self._id,
+            options,
+            self._acknowledgements,
+            self._redelivery,
+            inbox.wake,
+            inbox.onlooker,
+            tasks,
+            self,
+            counts,
+            reading_from,
         )
         """The queue of received messages."""
         self._last_ids = LastMessageIds(options.crypto_key_reader, options.payload_to_message_id_converter)

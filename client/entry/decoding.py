@@ -25,7 +25,7 @@ Single: TypeAlias = tuple[int, pb.SingleMessageMetadata | None, bytes]
 _NO_BATCH = -1
 
 
-class Unreadable(FixError):
+class UnreadableEntry(FixError):
     """An entry that cannot be read, or is to be discarded.
 
     The consumer acknowledges the entry with `validation_error`.
@@ -85,13 +85,13 @@ class Decoder:
     def decode(self, entry: bytes) -> Decoded:
         """Decode an entry, with or without checksum and broker metadata.
 
-        Raise `Unreadable` when the entry is damaged. When the entry cannot be decrypted, raise `CryptoError` (FAIL) or
-        `Unreadable` (DISCARD).
+        Raise `UnreadableEntry` when the entry is damaged. When the entry cannot be decrypted, raise `CryptoError`
+        (FAIL) or `UnreadableEntry` (DISCARD).
         """
         try:
             broker_metadata, metadata, payload = entries.read(entry)
         except EntryError as error:
-            raise Unreadable(str(error), pb.CommandAck.ChecksumMismatch) from error
+            raise UnreadableEntry(str(error), pb.CommandAck.ChecksumMismatch) from error
         if metadata.encryption_keys:
             try:
                 payload = self._decrypt(metadata, payload)
@@ -113,7 +113,7 @@ class Decoder:
         if self._failure_action is ConsumerCryptoFailureAction.CONSUME:
             return encrypted
         if self._failure_action is ConsumerCryptoFailureAction.DISCARD:
-            raise Unreadable(str(error), pb.CommandAck.DecryptionError) from error
+            raise UnreadableEntry(str(error), pb.CommandAck.DecryptionError) from error
         raise error
 
 
@@ -125,11 +125,11 @@ class RawDecoder(Decoder):
             metadata = entries.parse_metadata(entry)
             return Decoded(metadata, entry, entries.parse_broker_metadata(entry), still_encrypted=True)
         except EntryError as error:
-            raise Unreadable(str(error), pb.CommandAck.ChecksumMismatch) from error
+            raise UnreadableEntry(str(error), pb.CommandAck.ChecksumMismatch) from error
 
 
 def join(chunks: Sequence[Decoded]) -> Decoded:
-    """Join all chunks of a message, in their order. Raise `Unreadable` when the payload cannot be decompressed."""
+    """Join all chunks of a message, in their order. Raise `UnreadableEntry` when the payload cannot be decompressed."""
     payload = b"".join(chunk.payload for chunk in chunks)
     return _decompressed(chunks[-1]._replace(payload=payload), limit=max(DEFAULT_LIMIT, 64 * len(payload)))
 
@@ -141,7 +141,7 @@ def messages(
 
     Messages that compaction removed are left out, and those that `ack_set` of the MESSAGE says are acknowledged.
     `ack_set` has 64-bit words, whose set bits are the unacknowledged batch indexes. An empty one means that none is
-    acknowledged. Raise `Unreadable` when a batch cannot be split, and any exception of `processor`.
+    acknowledged. Raise `UnreadableEntry` when a batch cannot be split, and any exception of `processor`.
     """
     metadata = decoded.metadata
     if decoded.still_encrypted or (processor is None and not metadata.HasField("num_messages_in_batch")):
@@ -150,16 +150,14 @@ def messages(
         found = (processor or _Batches()).process(metadata, decoded.payload)
         return [single for single in found if _is_due(single, ack_set)]
     except BatchError as error:
-        raise Unreadable(str(error), pb.CommandAck.BatchDeSerializeError) from error
+        raise UnreadableEntry(str(error), pb.CommandAck.BatchDeSerializeError) from error
 
 
 class _Batches:
     """The built-in `MessagePayloadProcessor`, for batches."""
 
     def process(self, metadata: pb.MessageMetadata, payload: bytes) -> list[Single]:
-        if metadata.num_messages_in_batch > MOST_IN_BATCH:
-            raise BatchError(f"{metadata.num_messages_in_batch} messages in a batch")
-        singles = batch.unpack(payload, metadata.num_messages_in_batch)
+        singles = batch.unpack(payload, metadata.num_messages_in_batch, MOST_IN_BATCH)
         return [(index, single, message) for index, (single, message) in enumerate(singles)]
 
 
@@ -180,4 +178,4 @@ def _decompressed(decoded: Decoded, limit: int = DEFAULT_LIMIT) -> Decoded:
             payload=decompress(metadata.compression, payload, metadata.uncompressed_size, limit=limit)
         )
     except CompressionError as error:
-        raise Unreadable(str(error), pb.CommandAck.DecompressionError) from error
+        raise UnreadableEntry(str(error), pb.CommandAck.DecompressionError) from error

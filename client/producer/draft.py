@@ -18,9 +18,9 @@ from pulsarium.client.producer.receipt import Receipt
 from pulsarium.client.schema.schema import Schema, T
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.message_id import TxnId
+from pulsarium.proto.numbers import LONG_MAX
 
 _MOST_BYTES = 2**31 - 1  # of a content: Pulsar's sizes are 32-bit integers
-_MOST_MILLISECONDS = 2**63 - 1  # Pulsar's times are 64-bit integers
 
 
 class MessageOptions(TypedDict, total=False):
@@ -157,6 +157,6 @@ def _deliver_at(at: int | datetime | None, after: float | timedelta | None) -> i
         after = after.total_seconds()
     if after is not None:
         at = now() + int(after * 1000)
-    if at is not None and abs(at) > _MOST_MILLISECONDS:
+    if at is not None and abs(at) > LONG_MAX:
         raise InvalidMessage(f"the time of delivery, {at} ms since the epoch, is out of range")
     return at

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeAlias
 from pulsarium.client.entry.crypto import KeyReader
 from pulsarium.client.errors import InvalidConfiguration
 from pulsarium.client.message import Message
-from pulsarium.client.producer.interceptors import ProducerInterceptor
+from pulsarium.client.producer.intercepting import InterceptsProducer
 from pulsarium.client.schema.schema import BYTES, Schema, T
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
@@ -103,7 +103,7 @@ class ProducerOptions(Generic[T]):
     initial_sequence_id: int | None = None
     access_mode: ProducerAccessMode = ProducerAccessMode.Shared
     initial_subscription_name: str | None = None
-    interceptors: Sequence[ProducerInterceptor[T]] = ()
+    interceptors: Sequence[InterceptsProducer[T]] = ()
     encryption_keys: Collection[str] = ()
     crypto_key_reader: KeyReader | None = None
 

@@ -18,12 +18,11 @@ from pulsarium.client.errors import (
 )
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.producer.receipt import Receipt
-from pulsarium.client.statistics import Sent
+from pulsarium.client.statistics import SentCounts
 from pulsarium.proto.entry import checksum_matches
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.message_id import TxnId
-
-NOWHERE = 2**64 - 1  # the ledger id in the receipt of a message that the broker dropped as a duplicate
+from pulsarium.proto.numbers import NO_LEDGER
 
 
 @dataclass(slots=True, eq=False)
@@ -65,7 +64,7 @@ class _Unconfirmed:
 class Outbox:
     """Entries without a receipt, in the order in which they were sent."""
 
-    def __init__(self, partition: int, release: Callable[[int, int], None], counts: Sent) -> None:
+    def __init__(self, partition: int, release: Callable[[int, int], None], counts: SentCounts) -> None:
         """Call `release` with the number of messages and their bytes when they are published or have failed."""
         self._counts = counts
         self.connection: Connection | None = None
@@ -126,7 +125,7 @@ class Outbox:
 
     def on_receipt(self, receipt: pb.CommandSendReceipt) -> None:
         """Settle the oldest entry, or the entry that the broker dropped as a duplicate."""
-        if receipt.message_id.ledgerId == NOWHERE:
+        if receipt.message_id.ledgerId == NO_LEDGER:
             self._on_duplicate(receipt.sequence_id)
             return
         head = self._unconfirmed[0].messages if self._unconfirmed else None

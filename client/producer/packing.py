@@ -27,7 +27,7 @@ class PackedBatch:
     """The keys of the first message, which the entry repeats."""
 
 
-class Batch:
+class MessageBatch:
     """A batch of successive messages."""
 
     def __init__(self, max_messages: int, max_bytes: int) -> None:
@@ -58,7 +58,7 @@ class Batch:
         return [drafts] if drafts else []
 
 
-class KeyBatch(Batch):
+class KeyBatch(MessageBatch):
     """A set of batches, one for each key, with common limits (`BatchingType.KeyBased`).
 
     The sequence id of an entry is that of its last message. Entries are sent in the order of their sequence ids: so a

@@ -12,13 +12,13 @@ from typing_extensions import Unpack
 
 from pulsarium.client.blocks import Publishing
 from pulsarium.client.checkpoints import checkpoint
-from pulsarium.client.connection.waiting import printable
+from pulsarium.client.connection.waiting import shortened
 from pulsarium.client.core import Core
 from pulsarium.client.entry.encoding import Encoder
 from pulsarium.client.errors import AlreadyClosed, MemoryBufferIsFull, ProducerQueueIsFull, PulsarError
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.producer.draft import Draft, MessageOptions, draft_of
-from pulsarium.client.producer.interceptors import Interceptors
+from pulsarium.client.producer.intercepting import Interceptors
 from pulsarium.client.producer.options import ProducerOptions
 from pulsarium.client.producer.receipt import Receipt
 from pulsarium.client.producer.room import Room
@@ -26,7 +26,7 @@ from pulsarium.client.producer.router import Router
 from pulsarium.client.producer.topic_producer import TopicProducer
 from pulsarium.client.schema.of_info import AutoProduceBytesSchema
 from pulsarium.client.schema.schema import T
-from pulsarium.client.statistics import ProducerStatistics, Sent
+from pulsarium.client.statistics import ProducerStatistics, SentCounts
 from pulsarium.client.together import together
 from pulsarium.client.topics import full_name, partitions_of
 from pulsarium.client.transaction.transaction import Transaction
@@ -61,7 +61,7 @@ class Producer(Publishing, Generic[T]):
         self._interceptors = Interceptors(self, options.interceptors) if options.interceptors else None
         self._partitions: list[TopicProducer] = []  # the topic itself when it has no partitions
         self._is_partitioned = False
-        self._counts = Sent()
+        self._counts = SentCounts()
         self._scope = anyio.CancelScope()
 
     async def __aenter__(self) -> Producer[T]:
@@ -318,5 +318,5 @@ class Producer(Publishing, Generic[T]):
                     await self._open(partitions_of(self._topic, count)[len(self._partitions) :], count)
                 except PulsarError as error:
                     logger.info(
-                        "%s: the lookup of new partitions failed, trying again later: %s", self._topic, printable(error)
+                        "%s: the lookup of new partitions failed, trying again later: %s", self._topic, shortened(error)
                     )

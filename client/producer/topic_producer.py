@@ -29,8 +29,8 @@ from pulsarium.client.producer.draft import Draft
 from pulsarium.client.producer.options import BatchingType, ProducerAccessMode, ProducerOptions
 from pulsarium.client.producer.outbox import Messages, Outbox, too_big
 from pulsarium.client.producer.packing import (
-    Batch,
     KeyBatch,
+    MessageBatch,
     PackedBatch,
     Splitter,
     encode,
@@ -39,7 +39,7 @@ from pulsarium.client.producer.packing import (
 )
 from pulsarium.client.producer.receipt import Receipt
 from pulsarium.client.producer.room import Room
-from pulsarium.client.statistics import Sent
+from pulsarium.client.statistics import SentCounts
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 
@@ -61,7 +61,7 @@ class TopicProducer:
         encoder: Encoder,
         room: Room,
         name: str,
-        counts: Sent,
+        counts: SentCounts,
     ) -> None:
         """Prepare a producer of `topic`, a full name. With `name` "" the broker chooses the name."""
         self.topic = topic
@@ -84,7 +84,7 @@ class TopicProducer:
         self._schema_version = b""
         self._splitter = Splitter(encoder, options.chunk_max_message_size or 0) if options.chunking_enabled else None
         self._by_key = options.batching_type is BatchingType.KeyBased
-        batch = KeyBatch if self._by_key else Batch
+        batch = KeyBatch if self._by_key else MessageBatch
         self._batch = batch(options.batching_max_messages, options.batching_max_allowed_size_in_bytes)
         self._batch_begun = anyio.Event()
         self._batch_due = 0.0
@@ -133,7 +133,7 @@ class TopicProducer:
         return bool(self._batch.drafts)
 
     def add(self, message: Draft) -> Receipt:
-        """Number a message whose room is reserved, and send it or put it into the batch."""
+        """Give a number to a message whose room is reserved, and send it or put it into the batch."""
         if self._error is not None:
             self.room.release(1, len(message.content))
             raise copy_of(self._error)

@@ -13,12 +13,12 @@ from pulsarium.client.connection.connection import Connection
 from pulsarium.client.connection.link import Link
 from pulsarium.client.connection.routes import SessionUpdate
 from pulsarium.client.connection.service_url import BrokerUrls, parse
-from pulsarium.client.connection.waiting import printable
+from pulsarium.client.connection.waiting import shortened
 from pulsarium.client.errors import ConnectError, PulsarError
 from pulsarium.client.scalable.layout import M1, Layout
 from pulsarium.client.scalable.seat import check_scalable
 from pulsarium.client.scalable.session import LayoutSession
-from pulsarium.client.statistics import Links
+from pulsarium.client.statistics import LinkCounts
 from pulsarium.client.topics import bounded, full_name
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.text import text_of
@@ -30,7 +30,7 @@ logger: logging.Logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Assigned:
+class AssignedSegment:
     """A segment that the controller has assigned to a consumer."""
 
     id: int
@@ -52,7 +52,7 @@ class Registration:
         subscription: str,
         consumer_name: str,
         kind: pb.ScalableConsumerType,
-        on_assigned: Callable[[list[Assigned]], None],
+        on_assigned: Callable[[list[AssignedSegment]], None],
         on_failed: Callable[[PulsarError], None],
     ) -> None:
         """Take the consumer and its handlers.
@@ -79,7 +79,7 @@ class Registration:
             brokers,
             f"{subscription}/{consumer_name}",
             self._open,
-            Links(),
+            LinkCounts(),
             on_failed=on_failed,
             connect=self._connect,
             what="registration of",
@@ -171,19 +171,19 @@ class Registration:
             bounded(len(assignment.segments), self._subscription)
             found = [self._assigned(one) for one in assignment.segments]
         except PulsarError as error:
-            logger.warning("%s: the assignment is ignored: %s", self._subscription, printable(error))
+            logger.warning("%s: the assignment is ignored: %s", self._subscription, shortened(error))
             return
         self._epoch = assignment.layout_epoch
         self._on_assigned(found)
 
-    def _assigned(self, one: pb.ScalableAssignedSegment) -> Assigned:
+    def _assigned(self, one: pb.ScalableAssignedSegment) -> AssignedSegment:
         """Return a segment of an assignment. Raise `InvalidTopicName` if its topic is no topic name."""
         layout = self._session.layout
         topic = full_name(text_of(one.segment_topic))
         known = None if layout is None else layout.segments.get(one.segment_id)
         if known is not None and known.is_legacy:
             topic = known.topic  # 5.0.0-M1 names a segment that does not exist
-        return Assigned(one.segment_id, topic, tuple((bucket.start, bucket.end) for bucket in one.bucket_ranges))
+        return AssignedSegment(one.segment_id, topic, tuple((bucket.start, bucket.end) for bucket in one.bucket_ranges))
 
 
 def _is_at(controller: BrokerUrls | None, connection: Connection) -> bool:

@@ -10,20 +10,20 @@ import anyio
 
 from pulsarium.client.consumer.inbox import Inbox
 from pulsarium.client.consumer.options import ConsumerOptions
-from pulsarium.client.consumer.reader import Place
+from pulsarium.client.consumer.reader import ReaderPosition
 from pulsarium.client.consumer.start import Start
 from pulsarium.client.consumer.topic_consumer import TopicConsumer
 from pulsarium.client.core import Core
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
-from pulsarium.client.scalable.assignment import Assigned, Registration
+from pulsarium.client.scalable.assignment import AssignedSegment, Registration
 from pulsarium.client.scalable.checkpoint import Checkpoint
 from pulsarium.client.scalable.dispatch import MANAGED
 from pulsarium.client.scalable.layout import Layout
 from pulsarium.client.scalable.receiving import ScalableConsumer
-from pulsarium.client.scalable.segments import Wanted
+from pulsarium.client.scalable.segments import WantedSegment
 from pulsarium.client.schema.schema import T
-from pulsarium.client.statistics import Received
+from pulsarium.client.statistics import ReceivedCounts
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 
@@ -51,7 +51,7 @@ class CheckpointConsumer(ScalableConsumer[T]):
         self._start = own.start
         self._positions: dict[int, MessageId] = {}
         self._finished: set[int] = set()
-        self._places: dict[str, Place] = {}
+        self._places: dict[str, ReaderPosition] = {}
         self._wanted: dict[int, str] = {}  # topics, by the ids of the segments to read
         self._registration: Registration | None = None
         if own.group is not None:
@@ -99,7 +99,7 @@ class CheckpointConsumer(ScalableConsumer[T]):
         else:
             self._read_next()
 
-    def _on_assigned(self, assigned: list[Assigned]) -> None:
+    def _on_assigned(self, assigned: list[AssignedSegment]) -> None:
         self._want({one.id: one.topic for one in assigned})
 
     def _want(self, wanted: dict[int, str]) -> None:
@@ -126,7 +126,7 @@ class CheckpointConsumer(ScalableConsumer[T]):
                 start = self._start_of(segment_id, layout)
                 assert start is not None
                 self._positions.setdefault(segment_id, start)
-                self._segments.add(Wanted(segment_id, topic, self._options, Start(start)))
+                self._segments.add(WantedSegment(segment_id, topic, self._options, Start(start)))
 
     def _start_of(self, segment_id: int, layout: Layout) -> MessageId | None:
         known = self._positions.get(segment_id)
@@ -139,7 +139,7 @@ class CheckpointConsumer(ScalableConsumer[T]):
             place = self._places.get(topic)
             if place is None:
                 every = max(1, self._options.receiver_queue_size // 2)
-                place = self._places[topic] = Place(part.consumer, every, inclusive=False)
+                place = self._places[topic] = ReaderPosition(part.consumer, every, inclusive=False)
             place.passed(message.message_id())
         self._positions[segment_id] = message.message_id()
         self._on_end()
@@ -171,7 +171,7 @@ class CheckpointConsumer(ScalableConsumer[T]):
                 Start(MessageId.latest),
                 letters=self._letters,
                 interceptors=self._interceptors,
-                counts=Received(),
+                counts=ReceivedCounts(),
             )
             try:
                 await probe.open()

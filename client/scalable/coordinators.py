@@ -15,7 +15,7 @@ from pulsarium.client.connection.routes import SessionUpdate
 from pulsarium.client.connection.service_url import BrokerUrls
 from pulsarium.client.errors import PulsarError, TransactionCoordinatorNotFoundError, copy_of, error_of
 from pulsarium.client.scalable.seat import Seat, check_scalable
-from pulsarium.client.statistics import Links
+from pulsarium.client.statistics import LinkCounts
 from pulsarium.client.topics import MOST_TOPICS
 from pulsarium.client.transaction.coordinator import Coordinator
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -49,7 +49,7 @@ class ScalableCoordinators:
                     self._brokers,
                     NAME,
                     self._open,
-                    Links(),
+                    LinkCounts(),
                     on_failed=self._failed,
                     connect=self._brokers.connect_to_any,
                     what="watch of",

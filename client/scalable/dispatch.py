@@ -10,7 +10,7 @@ from typing import Any
 
 import anyio
 
-from pulsarium.client.connection.waiting import printable
+from pulsarium.client.connection.waiting import shortened
 from pulsarium.client.core import Core
 from pulsarium.client.entry.encoding import Encoder
 from pulsarium.client.errors import (
@@ -25,9 +25,9 @@ from pulsarium.client.message_id import MessageId
 from pulsarium.client.producer.options import BatchingType, ProducerOptions
 from pulsarium.client.producer.room import Limit, Room
 from pulsarium.client.producer.topic_producer import TopicProducer
-from pulsarium.client.scalable.lanes import Event, Lane, Lanes, Sending, State
+from pulsarium.client.scalable.lanes import Lane, LaneEvent, Lanes, LaneState, Sending
 from pulsarium.client.scalable.layout import Hashing, Layout, Segment
-from pulsarium.client.statistics import Sent
+from pulsarium.client.statistics import SentCounts
 from pulsarium.client.transaction.transaction import Transaction
 from pulsarium.proto import routing
 
@@ -49,7 +49,7 @@ class Dispatch:
         options: ProducerOptions[Any],
         name: str,
         room: Room,
-        counts: Sent,
+        counts: SentCounts,
         on_fenced: Callable[[PulsarError], None],
     ) -> None:
         """Begin with the first layout.
@@ -158,7 +158,7 @@ class Dispatch:
         elif isinstance(error, _GONE) and self._error is None:
             lane.error = error
             self._lanes.put(sending)
-            lane.step(Event.SEAL)
+            lane.step(LaneEvent.SEAL)
             self._retire(lane)
         else:
             assert error is not None
@@ -169,7 +169,7 @@ class Dispatch:
             self._on_fenced(error)
         elif error is not None and not isinstance(error, _GONE) and _has_ended(lane):
             self._lanes.end(lane)
-        if lane.state is State.DRAINED:
+        if lane.state is LaneState.DRAINED:
             self._drained(lane)
 
     def fail(self, sending: Sending, error: PulsarError) -> None:
@@ -231,7 +231,7 @@ class Dispatch:
 
     def _retire(self, lane: Lane) -> None:
         """Close the producer of a sealed segment in a task. Messages without a receipt come back then."""
-        if lane.state is State.SEALED and lane.producer is not None and not lane.is_retiring:
+        if lane.state is LaneState.SEALED and lane.producer is not None and not lane.is_retiring:
             lane.is_retiring = True
             error = lane.error or TopicTerminated(f"{lane.segment.topic}: the segment is sealed")
             self._core.brokers.task_group.start_soon(lane.producer.retire, error)
@@ -251,7 +251,7 @@ class Dispatch:
         """Open the producer of a segment. Raise the broker's refusal."""
         lane = self._new_lane(segment)
         lane.producer = await self._opened(segment)
-        lane.step(Event.OPENED)
+        lane.step(LaneEvent.OPENED)
 
     async def _open(self, lane: Lane) -> None:
         with lane.scope:
@@ -260,11 +260,11 @@ class Dispatch:
             except PulsarError as error:
                 self._refused(lane, error)
                 return
-            if lane.state is State.ENDED:
+            if lane.state is LaneState.ENDED:
                 producer.abandon()
                 return
             lane.producer = producer
-            lane.step(Event.OPENED)
+            lane.step(LaneEvent.OPENED)
             self._go_on()
 
     async def _opened(self, segment: Segment) -> TopicProducer:
@@ -293,12 +293,12 @@ class Dispatch:
 
     def _refused(self, lane: Lane, error: PulsarError) -> None:
         """Handle a producer that could not be opened."""
-        if lane.state is State.ENDED:
+        if lane.state is LaneState.ENDED:
             return
-        logger.info("%s: %s", lane.segment.topic, printable(error))
+        logger.info("%s: %s", lane.segment.topic, shortened(error))
         if isinstance(error, _GONE):
             lane.error = error
-            lane.step(Event.SEAL)
+            lane.step(LaneEvent.SEAL)
             self._drained(lane)
         elif isinstance(error, ProducerFenced):
             self._on_fenced(error)
@@ -311,14 +311,14 @@ class Dispatch:
         """End a lane without messages, now, or as soon as a layout says that its segment is sealed."""
         for over in self._lanes.over():
             self._close(over)
-        if lane.state is State.DRAINED:
+        if lane.state is LaneState.DRAINED:
             self._spawn(partial(self._expire, lane))
         self._go_on()
 
     async def _expire(self, lane: Lane) -> None:
         """Fail the messages of a segment that is gone if no newer layout comes."""
         await anyio.sleep(self._core.brokers.operation_timeout)
-        if lane.state is State.DRAINED and lane.error is not None:
+        if lane.state is LaneState.DRAINED and lane.error is not None:
             self._lanes.end(lane)
             self._close(lane)
             for sending in self._lanes.take_of(lane.segment.id):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pulsarium.client.transaction.transaction import Transaction
 
 
-class State(enum.Enum):
+class LaneState(enum.Enum):
     """State of a lane."""
 
     OPENING = "opening"
@@ -31,7 +31,7 @@ class State(enum.Enum):
     ENDED = "ended"
 
 
-class Event(enum.Enum):
+class LaneEvent(enum.Enum):
     """Event that changes the state of a lane."""
 
     OPENED = "opened"
@@ -40,20 +40,26 @@ class Event(enum.Enum):
     END = "end"  # the segment is not active, or its producer has failed
 
 
-_IN_ANY_CASE = {Event.END: State.ENDED}
+_IN_ANY_CASE = {LaneEvent.END: LaneState.ENDED}
 
 # The next state for each state and event.
-_NEXT: Mapping[State, Mapping[Event, State]] = MappingProxyType(
+_NEXT: Mapping[LaneState, Mapping[LaneEvent, LaneState]] = MappingProxyType(
     {
-        State.OPENING: {Event.OPENED: State.OPEN, Event.SEAL: State.SEALED} | _IN_ANY_CASE,
-        State.OPEN: {Event.SEAL: State.SEALED} | _IN_ANY_CASE,
-        State.SEALED: {Event.OPENED: State.SEALED, Event.SEAL: State.SEALED, Event.DRAIN: State.DRAINED} | _IN_ANY_CASE,
-        State.DRAINED: dict.fromkeys((Event.OPENED, Event.SEAL, Event.DRAIN), State.DRAINED) | _IN_ANY_CASE,
-        State.ENDED: dict.fromkeys(Event, State.ENDED),
+        LaneState.OPENING: {LaneEvent.OPENED: LaneState.OPEN, LaneEvent.SEAL: LaneState.SEALED} | _IN_ANY_CASE,
+        LaneState.OPEN: {LaneEvent.SEAL: LaneState.SEALED} | _IN_ANY_CASE,
+        LaneState.SEALED: {
+            LaneEvent.OPENED: LaneState.SEALED,
+            LaneEvent.SEAL: LaneState.SEALED,
+            LaneEvent.DRAIN: LaneState.DRAINED,
+        }
+        | _IN_ANY_CASE,
+        LaneState.DRAINED: dict.fromkeys((LaneEvent.OPENED, LaneEvent.SEAL, LaneEvent.DRAIN), LaneState.DRAINED)
+        | _IN_ANY_CASE,
+        LaneState.ENDED: dict.fromkeys(LaneEvent, LaneState.ENDED),
     }
 )
 
-LEAVING = frozenset({State.SEALED, State.DRAINED})
+LEAVING = frozenset({LaneState.SEALED, LaneState.DRAINED})
 
 
 @dataclass(slots=True, eq=False)
@@ -84,7 +90,7 @@ class Lane:
     """The producer of one segment, and its messages without an outcome."""
 
     segment: Segment
-    state: State = State.OPENING
+    state: LaneState = LaneState.OPENING
     producer: TopicProducer | None = None
     """The open producer."""
     sends: dict[int, Sending] = field(default_factory=dict)
@@ -96,11 +102,11 @@ class Lane:
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     """Around the task that opens the producer."""
 
-    def step(self, event: Event) -> None:
+    def step(self, event: LaneEvent) -> None:
         """Change the state."""
         self.state = _NEXT[self.state][event]
-        if self.state is State.SEALED and not self.sends:
-            self.state = _NEXT[self.state][Event.DRAIN]
+        if self.state is LaneState.SEALED and not self.sends:
+            self.state = _NEXT[self.state][LaneEvent.DRAIN]
 
 
 class Lanes:
@@ -136,7 +142,7 @@ class Lanes:
 
     def end(self, lane: Lane) -> None:
         """Remove a lane."""
-        lane.step(Event.END)
+        lane.step(LaneEvent.END)
         if self._lanes.get(lane.segment.id) is lane:
             del self._lanes[lane.segment.id]
 
@@ -151,7 +157,7 @@ class Lanes:
         active = {one.id for one in layout.active}
         for lane in self.all:
             if lane.segment.id not in active:
-                lane.step(Event.SEAL)
+                lane.step(LaneEvent.SEAL)
         for sending in self._waiting:
             if sending.segment not in active:
                 sending.segment = None
@@ -160,7 +166,7 @@ class Lanes:
     def over(self) -> list[Lane]:
         """Remove and return the lanes that are drained and whose segments are not active."""
         active = {one.id for one in self.layout.active}
-        over = [lane for lane in self.all if lane.state is State.DRAINED and lane.segment.id not in active]
+        over = [lane for lane in self.all if lane.state is LaneState.DRAINED and lane.segment.id not in active]
         for lane in over:
             self.end(lane)
         return over
@@ -168,8 +174,8 @@ class Lanes:
     def settled(self, lane: Lane, sending: Sending) -> None:
         """Note the outcome of a message of this lane."""
         del lane.sends[sending.number]
-        if lane.state is State.SEALED and not lane.sends:
-            lane.step(Event.DRAIN)
+        if lane.state is LaneState.SEALED and not lane.sends:
+            lane.step(LaneEvent.DRAIN)
 
     def target(self, sending: Sending) -> int:
         """Return the segment of a message. Messages without a key take turns."""
@@ -225,7 +231,7 @@ class Lanes:
 
     def _is_free(self, lane: Lane) -> bool:
         """Return whether a lane is open, and no message of a segment before its segment is without an outcome."""
-        if lane.state is not State.OPEN:
+        if lane.state is not LaneState.OPEN:
             return False
         return not any(other.state in LEAVING and other.segment.overlaps(lane.segment) for other in self.all)
 

@@ -12,6 +12,7 @@ from pulsarium.client.message import Message
 from pulsarium.client.producer.options import ProducerOptions
 from pulsarium.client.scalable.producer import ScalableProducer
 from pulsarium.client.topics import full_name, parse
+from pulsarium.proto.special_names import DEAD_LETTERS
 from pulsarium.proto.topic_name import SCALABLE, SegmentName, TopicName
 
 
@@ -36,5 +37,5 @@ def with_dead_letters(policy: ConsumerDeadLetterPolicy, topic: str) -> ConsumerD
     if policy.retry_letter_topic is not None:
         raise InvalidConfiguration("a queue consumer of a scalable topic has no retry letter topic")
     name = parse(topic)
-    default = TopicName(SCALABLE, name.tenant, name.namespace, f"{name.local_name}-DLQ")
+    default = TopicName(SCALABLE, name.tenant, name.namespace, f"{name.local_name}{DEAD_LETTERS}")
     return replace(policy, dead_letter_topic=full_name(policy.dead_letter_topic or str(default)))

@@ -10,7 +10,7 @@ from pulsarium.client.connection.link import Link
 from pulsarium.client.connection.routes import SessionUpdate
 from pulsarium.client.errors import PulsarError, error_of
 from pulsarium.client.scalable.seat import Seat, check_scalable
-from pulsarium.client.statistics import Links
+from pulsarium.client.statistics import LinkCounts
 from pulsarium.client.topics import bounded
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.text import text_of
@@ -48,7 +48,7 @@ class NamespaceWatch:
             brokers,
             namespace,
             self._open,
-            Links(),
+            LinkCounts(),
             on_failed=on_failed,
             connect=brokers.connect_to_any,
             what="watch of",

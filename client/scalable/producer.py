@@ -30,7 +30,7 @@ from pulsarium.client.scalable.layout import Layout
 from pulsarium.client.scalable.session import LayoutSession
 from pulsarium.client.schema.of_info import AutoProduceBytesSchema
 from pulsarium.client.schema.schema import T
-from pulsarium.client.statistics import ProducerStatistics, Sent
+from pulsarium.client.statistics import ProducerStatistics, SentCounts
 from pulsarium.client.together import together
 from pulsarium.client.transaction.transaction import Transaction
 
@@ -57,7 +57,7 @@ class ScalableProducer(Publishing, Generic[T]):
         self._session = LayoutSession(core.brokers, options.topic, self._on_layout, self._end)
         self._dispatch: Dispatch | None = None
         self._numbers = 0
-        self._counts = Sent()
+        self._counts = SentCounts()
         self._error: PulsarError | None = None
 
     async def __aenter__(self) -> ScalableProducer[T]:

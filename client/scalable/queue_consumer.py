@@ -16,7 +16,7 @@ from pulsarium.client.scalable.dispatch import MANAGED
 from pulsarium.client.scalable.layout import Layout, Segment
 from pulsarium.client.scalable.message import ScalableMessage
 from pulsarium.client.scalable.receiving import ScalableConsumer
-from pulsarium.client.scalable.segments import Wanted
+from pulsarium.client.scalable.segments import WantedSegment
 from pulsarium.client.schema.schema import T
 from pulsarium.client.transaction.transaction import Transaction
 
@@ -78,12 +78,12 @@ class QueueConsumer(ScalableConsumer[T]):
         for segment in layout.segments.values():
             self._segments.add(self._wanted(segment))
 
-    def _wanted(self, segment: Segment) -> Wanted:
+    def _wanted(self, segment: Segment) -> WantedSegment:
         """Return the options for a segment. A segment that is younger than the subscription has no earlier messages."""
         options = self._options
         if segment.id not in self._known:
             options = replace(options, initial_position=InitialPosition.Earliest)
-        return Wanted(segment.id, segment.topic, options)
+        return WantedSegment(segment.id, segment.topic, options)
 
     def _of(self, message: Message[Any]) -> TopicConsumer | None:
         assert isinstance(message, ScalableMessage)

@@ -9,7 +9,7 @@ import anyio.lowlevel
 
 from pulsarium.client.blocks import Closing
 from pulsarium.client.consumer.inbox import batch_receive
-from pulsarium.client.consumer.interceptors import Interceptors
+from pulsarium.client.consumer.intercepting import Interceptors
 from pulsarium.client.consumer.options import ConsumerOptions
 from pulsarium.client.core import Core
 from pulsarium.client.errors import PulsarError

@@ -10,7 +10,7 @@ import anyio
 from pulsarium.client.connection.brokers import Brokers
 from pulsarium.client.connection.connection import Connection
 from pulsarium.client.connection.routes import SessionHandler
-from pulsarium.client.connection.waiting import printable
+from pulsarium.client.connection.waiting import shortened
 from pulsarium.client.errors import ConnectError, OperationNotSupported, PulsarError, Timeout, copy_of
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
@@ -74,7 +74,7 @@ class Seat:
 
     def refused(self, error: PulsarError) -> None:
         """Log an update that is an error, and `fail`."""
-        logger.warning("%s: %s", self._name, printable(error))
+        logger.warning("%s: %s", self._name, shortened(error))
         self.fail(error)
 
     def lost(self, error: PulsarError) -> None:

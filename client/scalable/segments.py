@@ -10,9 +10,9 @@ from typing import Any
 
 import anyio
 
-from pulsarium.client.connection.waiting import printable
+from pulsarium.client.connection.waiting import shortened
 from pulsarium.client.consumer.inbox import Inbox
-from pulsarium.client.consumer.interceptors import Interceptors
+from pulsarium.client.consumer.intercepting import Interceptors
 from pulsarium.client.consumer.letters import Letters
 from pulsarium.client.consumer.options import ConsumerOptions
 from pulsarium.client.consumer.receiver import Receiver
@@ -21,7 +21,7 @@ from pulsarium.client.consumer.topic_consumer import TopicConsumer
 from pulsarium.client.core import Core
 from pulsarium.client.errors import FATAL, AlreadyClosed, PulsarError, SubscriptionNotFound, TopicNotFound, copy_of
 from pulsarium.client.schema.versions import Versions
-from pulsarium.client.statistics import ConsumerStatistics, Received
+from pulsarium.client.statistics import ConsumerStatistics, ReceivedCounts
 from pulsarium.client.together import together
 
 logger: logging.Logger = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ _GONE = (TopicNotFound, SubscriptionNotFound)
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedSegment:
     """A segment that a consumer shall read."""
 
     id: int
@@ -47,10 +47,10 @@ class Wanted:
 
 
 @dataclass(eq=False)
-class Part:
+class SegmentReader:
     """The consumer of one segment."""
 
-    wanted: Wanted
+    wanted: WantedSegment
     consumer: TopicConsumer | None = None
     """The open consumer."""
     opening: anyio.CancelScope = field(default_factory=anyio.CancelScope)
@@ -98,19 +98,19 @@ class Segments:
         self._core = core
         self._letters = letters
         self._interceptors = interceptors
-        self._counts = Received()
-        self._parts: dict[str, Part] = {}  # by topic
+        self._counts = ReceivedCounts()
+        self._parts: dict[str, SegmentReader] = {}  # by topic
         self._is_closed = False
         versions = core.schemas if options.schema.reads_by_writer else None
         self.inbox: SegmentInbox = SegmentInbox(on_end, versions)
         """The queues of all segments."""
 
-    def find(self, topic: str) -> Part | None:
+    def find(self, topic: str) -> SegmentReader | None:
         """Return the part of a segment, by the name of its topic."""
         return self._parts.get(topic)
 
     @property
-    def all(self) -> tuple[Part, ...]:
+    def all(self) -> tuple[SegmentReader, ...]:
         """Return all parts."""
         return tuple(self._parts.values())
 
@@ -120,23 +120,23 @@ class Segments:
         pending = sum(consumer.pending_acknowledgements for consumer in consumers)
         return self._counts.picture(len(self.inbox), self.inbox.size(), pending)
 
-    def add(self, wanted: Wanted) -> Part:
+    def add(self, wanted: WantedSegment) -> SegmentReader:
         """Open the consumer of a segment in a task, unless it is there already."""
         part = self._parts.get(wanted.topic)
         if part is None:
             if self._is_closed:
                 raise AlreadyClosed("the consumer was closed")
-            part = self._parts[wanted.topic] = Part(wanted)
+            part = self._parts[wanted.topic] = SegmentReader(wanted)
             self._core.brokers.task_group.start_soon(self._open, part)
         return part
 
-    async def added(self, wanted: Iterable[Wanted]) -> None:
+    async def added(self, wanted: Iterable[WantedSegment]) -> None:
         """Open the consumers of segments, and wait for the first attempt of each. Raise the first fatal error."""
         for part in [self.add(one) for one in wanted]:
             await part.tried.wait()
         self.inbox._check()
 
-    def remove_nowait(self, part: Part, ready: Callable[[], Awaitable[None]] | None = None) -> None:
+    def remove_nowait(self, part: SegmentReader, ready: Callable[[], Awaitable[None]] | None = None) -> None:
         """Close the consumer of a segment in a task, after `ready` if it is given."""
         if not part.is_leaving:
             part.is_leaving = True
@@ -151,7 +151,7 @@ class Segments:
 
     # ---- its own
 
-    async def _remove(self, part: Part, ready: Callable[[], Awaitable[None]] | None) -> None:
+    async def _remove(self, part: SegmentReader, ready: Callable[[], Awaitable[None]] | None) -> None:
         with part.leaving:
             if part.consumer is not None:
                 self.inbox.remove(part.consumer.receiver)  # delivers no more
@@ -162,13 +162,13 @@ class Segments:
             self._parts.pop(part.wanted.topic, None)
         part.left.set()
 
-    async def _close(self, part: Part) -> None:
+    async def _close(self, part: SegmentReader) -> None:
         part.opening.cancel()
         part.leaving.cancel()
         if part.consumer is not None:
             await part.consumer.aclose()
 
-    async def _open(self, part: Part) -> None:
+    async def _open(self, part: SegmentReader) -> None:
         backoff = self._core.brokers.new_backoff()
         try:
             with part.opening:
@@ -178,7 +178,7 @@ class Segments:
         finally:
             part.tried.set()
 
-    async def _try(self, part: Part) -> bool:
+    async def _try(self, part: SegmentReader) -> bool:
         """Try to open a consumer. Return False to try again."""
         wanted, core = part.wanted, self._core
         consumer = TopicConsumer(
@@ -199,7 +199,7 @@ class Segments:
             if not isinstance(error, PulsarError):
                 raise
             if isinstance(error, _GONE):
-                logger.info("%s: gone: %s", wanted.topic, printable(error))
+                logger.info("%s: gone: %s", wanted.topic, shortened(error))
                 self._parts.pop(wanted.topic, None)
                 return True
             if isinstance(error, FATAL):
@@ -211,6 +211,6 @@ class Segments:
         return True
 
 
-def by_topic(wanted: Iterable[Wanted]) -> Mapping[str, Wanted]:
+def by_topic(wanted: Iterable[WantedSegment]) -> Mapping[str, WantedSegment]:
     """Return segments by the names of their topics."""
     return {one.topic: one for one in wanted}

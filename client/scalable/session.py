@@ -12,7 +12,7 @@ from pulsarium.client.connection.routes import SessionUpdate
 from pulsarium.client.errors import ConnectError, PulsarError, error_of
 from pulsarium.client.scalable.layout import BrokenLayout, Hashing, Layout
 from pulsarium.client.scalable.seat import Seat, check_scalable
-from pulsarium.client.statistics import Links
+from pulsarium.client.statistics import LinkCounts
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.text import text_of
 
@@ -52,7 +52,7 @@ class LayoutSession:
             brokers,
             topic,
             self._open,
-            Links(),
+            LinkCounts(),
             on_failed=on_failed,
             connect=brokers.connect_to_any,
             what="layout of",

@@ -13,14 +13,14 @@ from pulsarium.client.consumer.options import ConsumerKeySharedPolicy, ConsumerO
 from pulsarium.client.core import Core
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
-from pulsarium.client.scalable.assignment import Assigned, Registration
+from pulsarium.client.scalable.assignment import AssignedSegment, Registration
 from pulsarium.client.scalable.deliveries import Deliveries
 from pulsarium.client.scalable.dispatch import MANAGED
 from pulsarium.client.scalable.layout import Layout
 from pulsarium.client.scalable.message import ScalableMessage
 from pulsarium.client.scalable.queue_consumer import check_scalable_txn
 from pulsarium.client.scalable.receiving import ScalableConsumer
-from pulsarium.client.scalable.segments import Part, Wanted, by_topic
+from pulsarium.client.scalable.segments import SegmentReader, WantedSegment, by_topic
 from pulsarium.client.schema.schema import T
 from pulsarium.client.together import together
 from pulsarium.client.transaction.transaction import Transaction
@@ -40,7 +40,7 @@ class StreamConsumer(ScalableConsumer[T]):
         super().__init__(core, replace(options, properties={**options.properties, MANAGED: "true"}), create=create)
         self._deliveries = Deliveries()
         self._acknowledged = anyio.Event()  # set at the next acknowledgement, then replaced
-        self._assigned: list[Assigned] = []
+        self._assigned: list[AssignedSegment] = []
         self._registration = Registration(
             core.brokers,
             self._session,
@@ -109,7 +109,7 @@ class StreamConsumer(ScalableConsumer[T]):
                 await part.consumer.acknowledge_cumulative(ids[-1], txn)
         self._deliveries.done(number, topic)
 
-    def _on_assigned(self, assigned: list[Assigned]) -> None:
+    def _on_assigned(self, assigned: list[AssignedSegment]) -> None:
         if self._is_closed:
             return
         self._assigned = assigned
@@ -123,21 +123,21 @@ class StreamConsumer(ScalableConsumer[T]):
             if part.is_leaving:  # it is opened again, perhaps in another mode, when it has left
                 self._core.brokers.task_group.start_soon(self._open_after, part)
 
-    async def _drained(self, part: Part) -> None:
+    async def _drained(self, part: SegmentReader) -> None:
         """Wait until all delivered messages of a segment are acknowledged."""
         while part.wanted.topic in self._deliveries and not self._is_closed:
             await self._acknowledged.wait()
 
-    async def _open_after(self, part: Part) -> None:
+    async def _open_after(self, part: SegmentReader) -> None:
         await part.left.wait()
         if not self._is_closed:
             self._on_assigned(self._assigned)
 
-    def _wanted(self, one: Assigned) -> Wanted:
+    def _wanted(self, one: AssignedSegment) -> WantedSegment:
         options = self._options
         if one.bucket_ranges:
             policy = ConsumerKeySharedPolicy(
                 key_shared_mode=KeySharedMode.Sticky, sticky_ranges=one.bucket_ranges, entry_buckets=True
             )
             options = replace(options, consumer_type=ConsumerType.KeyShared, key_shared_policy=policy)
-        return Wanted(one.id, one.topic, options)
+        return WantedSegment(one.id, one.topic, options)

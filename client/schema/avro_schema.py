@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, overload
 
 from pulsarium.client.errors import InvalidConfiguration, InvalidMessage
-from pulsarium.client.schema.nodes import Form
+from pulsarium.client.schema.nodes import DataForm
 from pulsarium.client.schema.schema import SchemaInfo, T
 from pulsarium.client.schema.structured import Structured, read_definition
 from pulsarium.proto.errors import MissingExtra, look_for
@@ -43,7 +43,7 @@ class AvroSchema(Structured[T]):
     """
 
     _type = pb.Schema.Avro
-    _form = Form.AVRO
+    _form = DataForm.AVRO
     _properties = MappingProxyType({"__jsr310ConversionEnabled": "true"})  # needed for Instant in Java
     reads_by_writer = True
 

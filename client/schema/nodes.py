@@ -13,7 +13,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 
 
-class Form(enum.Enum):
+class DataForm(enum.Enum):
     """The use of plain data. The forms differ in bytes, times, and numbers that are not finite."""
 
     AVRO = "avro"
@@ -39,15 +39,15 @@ class Misfit(Exception):
         return f"{where}: {self.args[0]}" if where else str(self.args[0])
 
 
-class Node(Protocol):
+class SchemaNode(Protocol):
     """A type of values. `dump` and `load` raise `Misfit`."""
 
     definition: Any
     """The type's Avro definition, for its first use in a schema."""
 
-    def dump(self, value: Any, form: Form) -> Any: ...
+    def dump(self, value: Any, form: DataForm) -> Any: ...
 
-    def load(self, data: Any, form: Form) -> Any: ...
+    def load(self, data: Any, form: DataForm) -> Any: ...
 
 
 class Scalar:
@@ -59,14 +59,14 @@ class Scalar:
         self._kind = kind
         self._check = check
 
-    def dump(self, value: Any, form: Form) -> Any:
+    def dump(self, value: Any, form: DataForm) -> Any:
         if not isinstance(value, self._kind) or (self._kind is int and isinstance(value, bool)):
             raise expected(self._kind.__name__, value)
         if self._check is not None and (reason := self._check(value)):
             raise Misfit(reason)
         return value
 
-    def load(self, data: Any, form: Form) -> Any:
+    def load(self, data: Any, form: DataForm) -> Any:
         return self.dump(data, form)
 
 
@@ -80,7 +80,7 @@ class Real:
         # a double beyond this rounds to infinity in 4 bytes
         self._most = 3.4028235677973366e38 if definition == "float" else math.inf
 
-    def dump(self, value: Any, form: Form) -> Any:
+    def dump(self, value: Any, form: DataForm) -> Any:
         if not isinstance(value, (int, float)) or isinstance(value, bool):
             raise expected("float", value)
         try:
@@ -91,11 +91,11 @@ class Real:
             if abs(number) >= self._most:
                 raise Misfit(f"{number!r} is too large for a float of 4 bytes")
             return number
-        if form is Form.AVRO:
+        if form is DataForm.AVRO:
             return number
         return "NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"
 
-    def load(self, data: Any, form: Form) -> Any:
+    def load(self, data: Any, form: DataForm) -> Any:
         if type(data) is str and data in self._NAMES:
             return float(data)
         if type(data) not in (int, float):
@@ -111,22 +111,22 @@ class Binary:
 
     definition = "bytes"
 
-    def dump(self, value: Any, form: Form) -> Any:
+    def dump(self, value: Any, form: DataForm) -> Any:
         if not isinstance(value, bytes):
             raise expected("bytes", value)
-        if form is Form.AVRO:
+        if form is DataForm.AVRO:
             return value
-        return base64.b64encode(value).decode() if form is Form.JSON else value.decode("latin-1")
+        return base64.b64encode(value).decode() if form is DataForm.JSON else value.decode("latin-1")
 
-    def load(self, data: Any, form: Form) -> Any:
-        if form is Form.AVRO and type(data) is bytes:
+    def load(self, data: Any, form: DataForm) -> Any:
+        if form is DataForm.AVRO and type(data) is bytes:
             return data
         if type(data) is not str:
             raise expected("bytes", data)
         try:  # in Avro, only a default is a text
-            return base64.b64decode(data, validate=True) if form is Form.JSON else data.encode("latin-1")
+            return base64.b64decode(data, validate=True) if form is DataForm.JSON else data.encode("latin-1")
         except ValueError:
-            raise Misfit("no base64" if form is Form.JSON else "no bytes") from None
+            raise Misfit("no base64" if form is DataForm.JSON else "no bytes") from None
 
 
 class Moment:
@@ -135,37 +135,39 @@ class Moment:
     def __init__(self) -> None:
         self.definition: Any = {"type": "long", "logicalType": "timestamp-millis"}
 
-    def dump(self, value: Any, form: Form) -> Any:
+    def dump(self, value: Any, form: DataForm) -> Any:
         if not isinstance(value, datetime):
             raise expected("datetime", value)
         return to_milliseconds(value)
 
-    def load(self, data: Any, form: Form) -> Any:
+    def load(self, data: Any, form: DataForm) -> Any:
         if isinstance(data, datetime):  # fastavro converts the logical type
             return data
-        if form is Form.JSON and type(data) is float:  # Java writes an Instant like this, and a Date in milliseconds
+        if (
+            form is DataForm.JSON and type(data) is float
+        ):  # Java writes an Instant like this, and a Date in milliseconds
             return _from_seconds(data)
         if type(data) is not int:
             raise expected("milliseconds", data)
         return from_milliseconds(data)
 
 
-class Choice:
+class EnumNode:
     """A member of an enum, by its name. Official Python clients write the member's value in JSON."""
 
     def __init__(self, kind: type[enum.Enum], definition: Any) -> None:
         self.definition = definition
         self._kind = kind
 
-    def dump(self, value: Any, form: Form) -> Any:
+    def dump(self, value: Any, form: DataForm) -> Any:
         if not isinstance(value, self._kind):
             raise expected(self._kind.__name__, value)
         return value.name
 
-    def load(self, data: Any, form: Form) -> Any:
+    def load(self, data: Any, form: DataForm) -> Any:
         if type(data) is str and data in self._kind.__members__:
             return self._kind[data]
-        if form is Form.JSON:
+        if form is DataForm.JSON:
             for member in self._kind:
                 if type(member.value) is type(data) and member.value == data:
                     return member
@@ -175,17 +177,17 @@ class Choice:
 class Items:
     """A list."""
 
-    def __init__(self, item: Node) -> None:
+    def __init__(self, item: SchemaNode) -> None:
         self.definition: Any = {"type": "array", "items": item.definition}
         self._item = item
 
-    def dump(self, value: Any, form: Form) -> Any:
+    def dump(self, value: Any, form: DataForm) -> Any:
         return self._each(self._item.dump, value, form)
 
-    def load(self, data: Any, form: Form) -> Any:
+    def load(self, data: Any, form: DataForm) -> Any:
         return self._each(self._item.load, data, form)
 
-    def _each(self, change: Callable[[Any, Form], Any], value: Any, form: Form) -> Any:
+    def _each(self, change: Callable[[Any, DataForm], Any], value: Any, form: DataForm) -> Any:
         if not isinstance(value, list):
             raise expected("list", value)
         done: list[Any] = []
@@ -200,17 +202,17 @@ class Items:
 class Values:
     """A dict whose keys are texts."""
 
-    def __init__(self, value: Node) -> None:
+    def __init__(self, value: SchemaNode) -> None:
         self.definition: Any = {"type": "map", "values": value.definition}
         self._value = value
 
-    def dump(self, value: Any, form: Form) -> Any:
+    def dump(self, value: Any, form: DataForm) -> Any:
         return self._each(self._value.dump, value, form)
 
-    def load(self, data: Any, form: Form) -> Any:
+    def load(self, data: Any, form: DataForm) -> Any:
         return self._each(self._value.load, data, form)
 
-    def _each(self, change: Callable[[Any, Form], Any], value: Any, form: Form) -> Any:
+    def _each(self, change: Callable[[Any, DataForm], Any], value: Any, form: DataForm) -> Any:
         if not isinstance(value, dict):
             raise expected("dict", value)
         done = {}
@@ -227,14 +229,14 @@ class Values:
 class Nullable:
     """A value or None."""
 
-    def __init__(self, some: Node, *, null_first: bool = True) -> None:
+    def __init__(self, some: SchemaNode, *, null_first: bool = True) -> None:
         self.definition: Any = ["null", some.definition] if null_first else [some.definition, "null"]
         self.some = some
 
-    def dump(self, value: Any, form: Form) -> Any:
+    def dump(self, value: Any, form: DataForm) -> Any:
         return None if value is None else self.some.dump(value, form)
 
-    def load(self, data: Any, form: Form) -> Any:
+    def load(self, data: Any, form: DataForm) -> Any:
         return None if data is None else self.some.load(data, form)
 
 

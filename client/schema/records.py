@@ -15,15 +15,15 @@ from typing import Annotated, Any, NamedTuple, TypeAlias, Union
 from pulsarium.client.errors import InvalidConfiguration
 from pulsarium.client.schema.nodes import (
     Binary,
-    Choice,
-    Form,
+    DataForm,
+    EnumNode,
     Items,
     Misfit,
     Moment,
-    Node,
     Nullable,
     Real,
     Scalar,
+    SchemaNode,
     Values,
     encodable,
     expected,
@@ -47,7 +47,7 @@ A plain int is a long.
 AvroFloat: TypeAlias = Annotated[float, AvroType("float")]
 """A float of 4 bytes. A plain float is a double."""
 
-_SCALARS: Mapping[Any, Callable[[], Node]] = MappingProxyType(
+_SCALARS: Mapping[Any, Callable[[], SchemaNode]] = MappingProxyType(
     {
         bool: lambda: Scalar("boolean", bool),
         int: lambda: Scalar("long", int, in_range(64)),
@@ -61,19 +61,19 @@ _SCALARS: Mapping[Any, Callable[[], Node]] = MappingProxyType(
 )
 
 
-class Record:
+class DataclassRecord:
     """A dataclass as an Avro record."""
 
     def __init__(self, kind: type, definition: dict[str, Any]) -> None:
         self.definition = definition
         self._kind = kind
-        self._fields: list[tuple[str, Node, bool]] = []
+        self._fields: list[tuple[str, SchemaNode, bool]] = []
 
-    def add(self, name: str, node: Node, *, optional: bool) -> None:
+    def add(self, name: str, node: SchemaNode, *, optional: bool) -> None:
         """Add a field. `optional` says that the dataclass has a default for the field."""
         self._fields.append((name, node, optional))
 
-    def dump(self, value: Any, form: Form) -> Any:
+    def dump(self, value: Any, form: DataForm) -> Any:
         if not isinstance(value, self._kind):
             raise expected(self._kind.__name__, value)
         plain = {}
@@ -84,7 +84,7 @@ class Record:
                 raise error.inside(f".{name}") from None
         return plain
 
-    def load(self, data: Any, form: Form) -> Any:
+    def load(self, data: Any, form: DataForm) -> Any:
         """Return an instance of the dataclass.
 
         A missing field has the dataclass's default, or None where the type allows None. Unknown fields are ignored.
@@ -111,13 +111,13 @@ class Record:
 class _Known:
     """A reference by name to a record or enum that is defined earlier in the definition."""
 
-    def __init__(self, node: Node, name: str) -> None:
+    def __init__(self, node: SchemaNode, name: str) -> None:
         self.definition = name
         self.dump = node.dump
         self.load = node.load
 
 
-def record_of(kind: type) -> Record:
+def record_of(kind: type) -> DataclassRecord:
     """Return the record of a dataclass. Raise `InvalidConfiguration` for a type that Avro lacks.
 
     The class attributes `_avro_namespace` and `_sorted_fields` have the same meaning as in the official Python client.
@@ -125,7 +125,7 @@ def record_of(kind: type) -> Record:
     if not dataclasses.is_dataclass(kind):
         raise InvalidConfiguration(f"{kind!r} is neither a dataclass nor an Avro definition")
     node = _Builder().record(kind, "")
-    assert isinstance(node, Record)
+    assert isinstance(node, DataclassRecord)
     return node
 
 
@@ -133,9 +133,9 @@ class _Builder:
     """Derive one definition, in which each name is defined once."""
 
     def __init__(self) -> None:
-        self._named: dict[str, tuple[type, Node]] = {}
+        self._named: dict[str, tuple[type, SchemaNode]] = {}
 
-    def record(self, kind: type, namespace: str) -> Node:
+    def record(self, kind: type, namespace: str) -> SchemaNode:
         namespace = getattr(kind, "_avro_namespace", None) or namespace
         known, name = self._known(kind, namespace)
         if known is not None:
@@ -143,7 +143,7 @@ class _Builder:
         definition: dict[str, Any] = {"type": "record", "name": kind.__name__}
         if namespace:
             definition["namespace"] = namespace
-        node = Record(kind, definition)
+        node = DataclassRecord(kind, definition)
         self._named[name] = kind, node
         try:
             hints = typing.get_type_hints(kind, include_extras=True)
@@ -158,7 +158,7 @@ class _Builder:
         return node
 
     def _field(
-        self, field: dataclasses.Field[Any], hint: Any, record: Record, namespace: str, where: str
+        self, field: dataclasses.Field[Any], hint: Any, record: DataclassRecord, namespace: str, where: str
     ) -> dict[str, Any]:
         _check_name(field.name, where)
         node = self._node(hint, namespace, where)
@@ -172,12 +172,12 @@ class _Builder:
             default = None  # as in Java, so that messages without this field can be read
         if default is not dataclasses.MISSING:
             try:
-                definition["default"] = node.dump(default, Form.DEFAULT)
+                definition["default"] = node.dump(default, DataForm.DEFAULT)
             except Misfit as error:
                 raise InvalidConfiguration(f"{where}: the default does not fit the type: {error}") from error
         return definition
 
-    def _node(self, hint: Any, namespace: str, where: str) -> Node:
+    def _node(self, hint: Any, namespace: str, where: str) -> SchemaNode:
         origin, arguments = typing.get_origin(hint), typing.get_args(hint)
         if origin is Annotated:
             marks = [one for one in arguments[1:] if isinstance(one, AvroType)]
@@ -204,7 +204,7 @@ class _Builder:
             "list[X], dict[str, X] and X | None, or give an Avro definition"
         )
 
-    def _choice(self, kind: type[enum.Enum], namespace: str, where: str) -> Node:
+    def _choice(self, kind: type[enum.Enum], namespace: str, where: str) -> SchemaNode:
         known, name = self._known(kind, namespace)
         if known is not None:
             return known
@@ -214,11 +214,11 @@ class _Builder:
         definition["symbols"] = [member.name for member in kind]
         for symbol in definition["symbols"]:
             _check_name(symbol, where)
-        node = Choice(kind, definition)
+        node = EnumNode(kind, definition)
         self._named[name] = kind, node
         return node
 
-    def _known(self, kind: type, namespace: str) -> tuple[Node | None, str]:
+    def _known(self, kind: type, namespace: str) -> tuple[SchemaNode | None, str]:
         _check_name(kind.__name__, kind.__name__)
         name = f"{namespace}.{kind.__name__}" if namespace else kind.__name__
         if name not in self._named:

@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import Any, ClassVar, cast, overload
 
 from pulsarium.client.errors import InvalidConfiguration, InvalidMessage
-from pulsarium.client.schema.nodes import Form, Misfit
-from pulsarium.client.schema.records import Record, record_of
+from pulsarium.client.schema.nodes import DataForm, Misfit
+from pulsarium.client.schema.records import DataclassRecord, record_of
 from pulsarium.client.schema.schema import Schema, SchemaInfo, T
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
@@ -22,7 +22,7 @@ class Structured(Schema[T]):
     """A schema of records. Its values are instances of a dataclass, or dicts for an Avro definition."""
 
     _type: ClassVar[pb.Schema.Type]
-    _form: ClassVar[Form]
+    _form: ClassVar[DataForm]
     _properties: ClassVar[Mapping[str, str]] = MappingProxyType({})
 
     def __init__(self, record: type[Any] | Mapping[str, Any] | str) -> None:
@@ -34,7 +34,7 @@ class Structured(Schema[T]):
         Raises:
             InvalidConfiguration: `record` is neither, or has a type that Avro lacks, or a library is not installed.
         """
-        self._record: Record | None = None
+        self._record: DataclassRecord | None = None
         if isinstance(record, type):
             self._record = record_of(record)
             record = self._record.definition
@@ -127,7 +127,7 @@ class JsonSchema(Structured[T]):
     """
 
     _type = pb.Schema.Json
-    _form = Form.JSON
+    _form = DataForm.JSON
 
     @overload
     def __init__(self: JsonSchema[dict[str, Any]], record: Mapping[str, Any] | str) -> None: ...

@@ -74,8 +74,8 @@ class Transaction:
         self._id = txn_id
         self._deadline = anyio.current_time() + timeout
         self._state = TransactionState.OPEN
-        self._produced = Registrations()
-        self._acknowledged = Registrations()
+        self._produced = TransactionParts()
+        self._acknowledged = TransactionParts()
         self._on_abort: set[Callable[[], None]] = set()
         self._under_way = 0
         self._settled = anyio.Event()
@@ -222,7 +222,7 @@ class Transaction:
             self._settled.set()
 
 
-class Registrations:
+class TransactionParts:
     """Topics or subscriptions that are registered with a transaction's coordinator."""
 
     def __init__(self) -> None:

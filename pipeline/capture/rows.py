@@ -9,12 +9,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from pulsarium.capture.file import CaptureError, CaptureReader, Record
-from pulsarium.capture.lint.checker import Checker, Seen, Walk, all_opened
-from pulsarium.capture.lint.exchanges import Exchange
+from pulsarium.capture.file import CaptureError, CaptureReader, CaptureRecord
+from pulsarium.capture.lint.checker import Checker, RecordFindings, Walk, all_opened
+from pulsarium.capture.lint.exchanges import LintedExchange
 from pulsarium.capture.lint.frames import Conversation, Frame
 from pulsarium.capture.lint.rule import Violation
 from pulsarium.proto.commands import Direction
+from pulsarium.proto.numbers import signed
 
 _WHO = "client string, client_version string, protocol_version int"
 _WHERE = f"capture string, connection bigint, number bigint, {_WHO}, time timestamp"
@@ -113,7 +114,7 @@ def everything(
         yield "frames", (name, None, None, UNKNOWN, *(None,) * 15, damage, None)
 
 
-def _rows(name: str, checker: Checker, seen: Seen) -> Iterator[tuple[str, Row]]:
+def _rows(name: str, checker: Checker, seen: RecordFindings) -> Iterator[tuple[str, Row]]:
     talk = checker.conversation
     if seen.frame is not None:
         yield "frames", _frame(_where(name, seen.frame, talk), seen.frame)
@@ -123,7 +124,7 @@ def _rows(name: str, checker: Checker, seen: Seen) -> Iterator[tuple[str, Row]]:
         yield "violations", _violation(_where(name, violation.frame, talk), violation)
 
 
-def _records(path: str, tell: Callable[[int], None] = lambda size: None) -> Iterator[Record]:
+def _records(path: str, tell: Callable[[int], None] = lambda size: None) -> Iterator[CaptureRecord]:
     reader = CaptureReader()
     with open(path, "rb") as file:
         while piece := file.read(_PIECE):
@@ -159,7 +160,7 @@ def _frame(where: Row, frame: Frame) -> Row:
     )
 
 
-def _exchange(where: Row, exchange: Exchange) -> Row:
+def _exchange(where: Row, exchange: LintedExchange) -> Row:
     request, answer = exchange.request, exchange.answer
     return (
         *where,
@@ -181,4 +182,4 @@ def _violation(where: Row, violation: Violation) -> Row:
 
 def _signed(number: int | None) -> int | None:
     """Return the number as signed, as Java shows it, because Spark has no unsigned numbers."""
-    return number if number is None or number < 2**63 else number - 2**64
+    return number if number is None else signed(number)

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from pulsarium.client import Schema, SchemaInfo
-from pulsarium.client.bulk import Form, read_definition
+from pulsarium.client.bulk import DataForm, read_definition
 from pulsarium.client.errors import InvalidConfiguration, InvalidMessage
-from pulsarium.pipeline.columns.kinds import BadColumns, Kind, NoKind, record_kind
+from pulsarium.pipeline.columns.kinds import BadColumns, ColumnType, NoKind, record_kind
 from pulsarium.pipeline.columns.names import METADATA, VALUE
-from pulsarium.pipeline.columns.primitives import PRIMITIVES
-from pulsarium.pipeline.columns.schemas import FORMS, form_of, schema_of
+from pulsarium.pipeline.columns.primitives import FORMS, PRIMITIVES, form_of, schema_of
 
 if TYPE_CHECKING:
     from pulsarium.pipeline.columns.reading import BatchBuilder
@@ -71,15 +70,15 @@ class Columns:
         """Return the schema for readers and producers, or None when messages are bytes."""
         return schema_of(self.info)
 
-    def kind(self) -> Kind | None:
+    def kind(self) -> ColumnType | None:
         """Return the record of the values, or None when the values are no records."""
         return None if self.info is None else _record_of(self.info)
 
-    def _form(self) -> Form:
-        return Form.AVRO if self.info is None else form_of(self.info)
+    def _form(self) -> DataForm:
+        return DataForm.AVRO if self.info is None else form_of(self.info)
 
 
-def _record_of(info: SchemaInfo) -> Kind | None:
+def _record_of(info: SchemaInfo) -> ColumnType | None:
     """Return the record of a schema, or None when the schema is not a readable record."""
     if info.type not in FORMS:
         return None

@@ -15,11 +15,21 @@ import pyarrow.compute as pc
 
 from pulsarium.client import SchemaInfo
 from pulsarium.client.bulk import read_definition
-from pulsarium.pipeline.columns.ragged import Flags, Numbers, Piece, constant, joined, numbers, size_of, varints, zigzag
+from pulsarium.pipeline.columns.ragged import (
+    Flags,
+    Numbers,
+    RowBytes,
+    constant,
+    joined,
+    numbers,
+    size_of,
+    varints,
+    zigzag,
+)
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 
-class Contents(NamedTuple):
+class MessageContents(NamedTuple):
     """The contents of messages."""
 
     data: pa.Array
@@ -28,9 +38,9 @@ class Contents(NamedTuple):
     """True for a message without a value."""
 
 
-Encoder: TypeAlias = Callable[[pa.RecordBatch], Contents | None]
+Encoder: TypeAlias = Callable[[pa.RecordBatch], MessageContents | None]
 """Encoder of a record batch. It returns None for columns that it leaves to the schema."""
-Parts: TypeAlias = list[pa.Array | Piece]
+Parts: TypeAlias = list[pa.Array | RowBytes]
 
 
 def primitive_encoder(info: SchemaInfo | None, column: str) -> Encoder | None:
@@ -52,13 +62,13 @@ _FIXED: Mapping[int, str] = {
 }
 
 
-def _bytes_of(column: pa.Array) -> Contents:
-    return Contents(_large(column), _nulls(column))
+def _bytes_of(column: pa.Array) -> MessageContents:
+    return MessageContents(_large(column), _nulls(column))
 
 
-def _fixed(column: pa.Array, kind: str) -> Contents | None:
+def _fixed(column: pa.Array, kind: str) -> MessageContents | None:
     nulls = _nulls(column)
-    return Contents(joined([numbers(_numbers(column), kind).only(~nulls)]), nulls)
+    return MessageContents(joined([numbers(_numbers(column), kind).only(~nulls)]), nulls)
 
 
 def avro_encoder(info: SchemaInfo, columns: Mapping[str, str]) -> Encoder | None:
@@ -75,7 +85,7 @@ def avro_encoder(info: SchemaInfo, columns: Mapping[str, str]) -> Encoder | None
     if all(name == "" for name, _ in fields):
         return None
 
-    def encode(batch: pa.RecordBatch) -> Contents | None:
+    def encode(batch: pa.RecordBatch) -> MessageContents | None:
         found = {name: batch.column(name) for name, _ in fields if name}
         all_null = np.logical_and.reduce([_nulls(each) for each in found.values()])
         parts: Parts = []
@@ -88,7 +98,7 @@ def avro_encoder(info: SchemaInfo, columns: Mapping[str, str]) -> Encoder | None
                 parts.append(numbers(branches, "u1").only(~all_null))
             if name:
                 parts += field.encode(found[name], ~nulls)
-        return Contents(joined(parts), all_null)
+        return MessageContents(joined(parts), all_null)
 
     return encode
 

@@ -65,18 +65,18 @@ class NoKind(Exception):
 
 
 @dataclass(frozen=True)
-class Kind:
+class ColumnType:
     """A type of an Avro definition, and its type in Spark."""
 
     name: str
     """Avro's name, or that of the logical type. "decimal-text" is a decimal with too many digits for Spark."""
     spark: DataType
     nullable: bool = False
-    fields: tuple[Field, ...] = ()
+    fields: tuple[RecordField, ...] = ()
     """Fields of a record."""
-    inner: Kind | None = None
+    inner: ColumnType | None = None
     """Type of an array's items or a map's values."""
-    branches: tuple[Kind, ...] = ()
+    branches: tuple[ColumnType, ...] = ()
     """Branches of a union, without null."""
     full_name: str = ""
     """Full name of a record, enum or fixed."""
@@ -87,11 +87,11 @@ class Kind:
 
 
 @dataclass(frozen=True)
-class Field:
+class RecordField:
     """A field of a record."""
 
     name: str
-    kind: Kind
+    kind: ColumnType
     has_default: bool
 
 
@@ -118,7 +118,7 @@ _LOGICAL: Mapping[tuple[str, str], Callable[[], DataType]] = {
 _WIDER = {frozenset(("int", "long")): "long", frozenset(("float", "double")): "double"}
 
 
-def record_kind(definition: Mapping[str, Any]) -> Kind:
+def record_kind(definition: Mapping[str, Any]) -> ColumnType:
     """Return the record of an Avro definition.
 
     Raise `NoKind` for a record that contains itself, has no fields, or is broken. Raise `BadColumns` for fields that
@@ -146,13 +146,13 @@ class _Reader:
     """Reader of one definition, which may refer to a type by name after defining it."""
 
     def __init__(self) -> None:
-        self._named: dict[str, Kind | None] = {}  # None while the type is being read
+        self._named: dict[str, ColumnType | None] = {}  # None while the type is being read
 
-    def kind(self, schema: Any, namespace: str) -> Kind:
+    def kind(self, schema: Any, namespace: str) -> ColumnType:
         if isinstance(schema, list):
             return self._union(schema, namespace)
         if isinstance(schema, str):
-            return Kind(schema, _SIMPLE[schema]()) if schema in _SIMPLE else self._known(schema, namespace)
+            return ColumnType(schema, _SIMPLE[schema]()) if schema in _SIMPLE else self._known(schema, namespace)
         name = schema["type"]
         if isinstance(name, (dict, list)):
             return self.kind(name, namespace)
@@ -160,52 +160,52 @@ class _Reader:
             return self._record(schema, namespace)
         if name == "array":
             item = self.kind(schema["items"], namespace)
-            return Kind(name, ArrayType(item.spark), inner=item)
+            return ColumnType(name, ArrayType(item.spark), inner=item)
         if name == "map":
             value = self.kind(schema["values"], namespace)
-            return Kind(name, MapType(StringType(), value.spark), inner=value)
+            return ColumnType(name, MapType(StringType(), value.spark), inner=value)
         logical = schema.get("logicalType")
         if name == "enum":
-            return self._name(Kind(name, StringType(), symbols=frozenset(schema["symbols"])), schema, namespace)
+            return self._name(ColumnType(name, StringType(), symbols=frozenset(schema["symbols"])), schema, namespace)
         if name == "fixed":
             decimal = _decimal(schema) if logical == "decimal" else None
-            return self._name(decimal or Kind(name, BinaryType(), size=schema["size"]), schema, namespace)
+            return self._name(decimal or ColumnType(name, BinaryType(), size=schema["size"]), schema, namespace)
         if name == "bytes" and logical == "decimal":
             return _decimal(schema)
         if logical is not None and (name, logical) in _LOGICAL:
-            return Kind(logical, _LOGICAL[name, logical]())
+            return ColumnType(logical, _LOGICAL[name, logical]())
         return self.kind(name, namespace)
 
-    def _union(self, branches: list[Any], namespace: str) -> Kind:
+    def _union(self, branches: list[Any], namespace: str) -> ColumnType:
         nullable = "null" in branches or {"type": "null"} in branches
         kinds = tuple(self.kind(each, namespace) for each in branches if each not in ("null", {"type": "null"}))
         if len(kinds) == 1:
             return _or_null(kinds[0], nullable)
         if not kinds:
-            return Kind("null", StringType(), nullable=True)
+            return ColumnType("null", StringType(), nullable=True)
         wider = _WIDER.get(frozenset(each.name for each in kinds)) if len(kinds) == 2 else None
         if wider is not None:
-            return Kind(wider, _SIMPLE[wider](), nullable)
+            return ColumnType(wider, _SIMPLE[wider](), nullable)
         members = StructType([StructField(f"member{number}", each.spark) for number, each in enumerate(kinds)])
-        return Kind("union", members, nullable, branches=kinds)
+        return ColumnType("union", members, nullable, branches=kinds)
 
-    def _record(self, schema: Mapping[str, Any], namespace: str) -> Kind:
+    def _record(self, schema: Mapping[str, Any], namespace: str) -> ColumnType:
         full, inside = _full_name(schema["name"], schema.get("namespace", namespace))
         self._named[full] = None
         fields = tuple(
-            Field(each["name"], self.kind(each["type"], inside), "default" in each) for each in schema["fields"]
+            RecordField(each["name"], self.kind(each["type"], inside), "default" in each) for each in schema["fields"]
         )
         no_twins([each.name for each in fields], f"the record {full}")
         struct = StructType([StructField(each.name, each.kind.spark) for each in fields])
-        self._named[full] = made = Kind("record", struct, fields=fields, full_name=full)
+        self._named[full] = made = ColumnType("record", struct, fields=fields, full_name=full)
         return made
 
-    def _name(self, kind: Kind, schema: Mapping[str, Any], namespace: str) -> Kind:
+    def _name(self, kind: ColumnType, schema: Mapping[str, Any], namespace: str) -> ColumnType:
         full, _ = _full_name(schema["name"], schema.get("namespace", namespace))
         self._named[full] = kind
         return kind
 
-    def _known(self, name: str, namespace: str) -> Kind:
+    def _known(self, name: str, namespace: str) -> ColumnType:
         full, _ = _full_name(name, namespace)
         found = self._named[full if full in self._named else name]
         if found is None:
@@ -220,14 +220,14 @@ def _full_name(name: str, namespace: str) -> tuple[str, str]:
     return (f"{namespace}.{name}" if namespace else name), namespace
 
 
-def _decimal(schema: Mapping[str, Any]) -> Kind:
+def _decimal(schema: Mapping[str, Any]) -> ColumnType:
     precision, scale = schema["precision"], schema.get("scale", 0)
     if 0 < precision <= MOST_DIGITS and 0 <= scale <= precision:
-        return Kind("decimal", DecimalType(precision, scale))
-    return Kind("decimal-text", StringType())
+        return ColumnType("decimal", DecimalType(precision, scale))
+    return ColumnType("decimal-text", StringType())
 
 
-def _or_null(kind: Kind, nullable: bool) -> Kind:
+def _or_null(kind: ColumnType, nullable: bool) -> ColumnType:
     if not nullable or kind.nullable:
         return kind
     return replace(kind, nullable=True)

@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from pulsarium.client import Message, MessageId
-from pulsarium.pipeline.columns.from_numpy import of_numbers
 from pulsarium.pipeline.columns.names import EVENT_TIME, INDEX, KEY, MESSAGE_ID, PROPERTIES, PUBLISH_TIME, TOPIC
+from pulsarium.pipeline.columns.ragged import of_numbers
+from pulsarium.proto.numbers import LONG_MAX
 
 # tags of the fields of MessageIdData, all of which are varints
 _LEDGER, _ENTRY, _PARTITION, _BATCH_INDEX, _BATCH_SIZE = b"\x08", b"\x10", b"\x18", b"\x20", b"\x30"
@@ -67,7 +68,7 @@ _SHORT = [bytes([each]) for each in range(128)]
 Messages: TypeAlias = Sequence[Message[Any]]
 
 _MICROSECONDS = pa.timestamp("us", tz="UTC")
-_MOST_MILLISECONDS = (2**63 - 1) // 1000
+_MOST_MILLISECONDS = LONG_MAX // 1000
 
 
 def moments(milliseconds: Any) -> pa.Array:

@@ -28,15 +28,15 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from pulsarium.client.bulk import Form, Misfit, expected
+from pulsarium.client.bulk import DataForm, Misfit, expected
 from pulsarium.pipeline.columns import json_times
-from pulsarium.pipeline.columns.kinds import BadColumns, Kind, no_twins
+from pulsarium.pipeline.columns.kinds import BadColumns, ColumnType, no_twins
 
 Convert: TypeAlias = Callable[[Any], Any]
 """Converter of one value, which is never None. Raises `Misfit`."""
 
 
-def reader(kind: Kind, form: Form) -> Convert | None:
+def reader(kind: ColumnType, form: DataForm) -> Convert | None:
     """Return a converter of values to pyarrow's, or None when pyarrow takes the values unchanged."""
     if kind.name == "record":
         return _read_record(kind, form)
@@ -46,7 +46,7 @@ def reader(kind: Kind, form: Form) -> Convert | None:
         return _map(kind, form)
     if kind.branches:
         return _read_union(kind, form)
-    if form is Form.JSON:
+    if form is DataForm.JSON:
         return _read_json(kind)
     if kind.name in ("uuid", "decimal-text"):
         return str
@@ -62,9 +62,9 @@ def or_none(convert: Convert) -> Convert:
     return lambda value: None if value is None else convert(value)
 
 
-def _read_record(kind: Kind, form: Form) -> Convert | None:
+def _read_record(kind: ColumnType, form: DataForm) -> Convert | None:
     converts = [(each.name, reader(each.kind, form)) for each in kind.fields]
-    if form is Form.AVRO and all(each is None for _, each in converts):
+    if form is DataForm.AVRO and all(each is None for _, each in converts):
         return None
     made = [(name, or_none(each or as_it_is)) for name, each in converts]
 
@@ -76,7 +76,7 @@ def _read_record(kind: Kind, form: Form) -> Convert | None:
     return convert
 
 
-def _array(kind: Kind, form: Form) -> Convert | None:
+def _array(kind: ColumnType, form: DataForm) -> Convert | None:
     each = _inner(kind, form)
     if each is None:
         return None
@@ -89,7 +89,7 @@ def _array(kind: Kind, form: Form) -> Convert | None:
     return convert
 
 
-def _map(kind: Kind, form: Form) -> Convert | None:
+def _map(kind: ColumnType, form: DataForm) -> Convert | None:
     each = _inner(kind, form)
     if each is None:
         return None
@@ -102,14 +102,14 @@ def _map(kind: Kind, form: Form) -> Convert | None:
     return convert
 
 
-def _inner(kind: Kind, form: Form) -> Convert | None:
+def _inner(kind: ColumnType, form: DataForm) -> Convert | None:
     """Return a converter for an array's items or a map's values, or None when they stay unchanged."""
     assert kind.inner is not None
     inner = reader(kind.inner, form)
-    return None if inner is None and form is Form.AVRO else or_none(inner or as_it_is)
+    return None if inner is None and form is DataForm.AVRO else or_none(inner or as_it_is)
 
 
-def _read_union(kind: Kind, form: Form) -> Convert:
+def _read_union(kind: ColumnType, form: DataForm) -> Convert:
     converts = [or_none(reader(each, form) or as_it_is) for each in kind.branches]
     surely = [(number, _is_of(each, form)) for number, each in enumerate(kind.branches)]
     # whole numbers go to a float branch only when no branch is an int
@@ -129,23 +129,23 @@ def _read_union(kind: Kind, form: Form) -> Convert:
     return convert
 
 
-def _is_of(kind: Kind, form: Form) -> Callable[[Any], bool]:
+def _is_of(kind: ColumnType, form: DataForm) -> Callable[[Any], bool]:
     """Return a predicate of values: whether a value of a union is of this branch."""
     name = kind.name
     if name == "record":
         names = {each.name for each in kind.fields}
-        needed = {each.name for each in kind.fields if form is Form.AVRO or not each.kind.nullable}
+        needed = {each.name for each in kind.fields if form is DataForm.AVRO or not each.kind.nullable}
         return lambda value: isinstance(value, dict) and needed <= value.keys() <= names
     if name == "enum":
         return lambda value: isinstance(value, str) and value in kind.symbols
     if name == "int":
         return lambda value: type(value) is int and -(2**31) <= value < 2**31
-    if name == "fixed" and form is Form.AVRO:
+    if name == "fixed" and form is DataForm.AVRO:
         return lambda value: isinstance(value, bytes) and len(value) == kind.size
     if name in _REALS:
-        return lambda value: type(value) is float or (type(value) is int and form is Form.JSON)
-    python = (_AVRO_TYPES if form is Form.AVRO else _JSON_TYPES).get(name)
-    if form is Form.AVRO and name.startswith(("timestamp", "local")):
+        return lambda value: type(value) is float or (type(value) is int and form is DataForm.JSON)
+    python = (_AVRO_TYPES if form is DataForm.AVRO else _JSON_TYPES).get(name)
+    if form is DataForm.AVRO and name.startswith(("timestamp", "local")):
         local = name.startswith("local")
         return lambda value: type(value) is datetime and (value.tzinfo is None) is local
     return lambda value: type(value) is python
@@ -175,7 +175,7 @@ _JSON_TYPES = {
 }
 
 
-def _read_json(kind: Kind) -> Convert | None:
+def _read_json(kind: ColumnType) -> Convert | None:
     name = kind.name
     unit = json_times.MICROSECONDS.get(name.rpartition("-")[2], 1)
     if name.startswith("timestamp"):
@@ -253,7 +253,7 @@ def takes(own: DataType, given: DataType) -> bool:
     return isinstance(given, (*TAKES.get(type(own), (type(own),)), NullType))
 
 
-def writer(kind: Kind, form: Form, given: DataType, where: str) -> Convert:
+def writer(kind: ColumnType, form: DataForm, given: DataType, where: str) -> Convert:
     """Return a converter of a column's values, which may be None, to those of a schema.
 
     The converter raises `Misfit` for None where the schema requires a value. Raise `BadColumns` when the column's type
@@ -271,7 +271,7 @@ def writer(kind: Kind, form: Form, given: DataType, where: str) -> Convert:
     return needed
 
 
-def columns(kind: Kind, form: Form, given: StructType, where: str) -> list[tuple[str, str, Convert]]:
+def columns(kind: ColumnType, form: DataForm, given: StructType, where: str) -> list[tuple[str, str, Convert]]:
     """Return each field of a record with its column: the field's name, the column's name, and a converter.
 
     Raise `BadColumns` for columns without a field. Raise it too for a field without a column that is neither nullable
@@ -299,7 +299,7 @@ def columns(kind: Kind, form: Form, given: StructType, where: str) -> list[tuple
     return made
 
 
-def _some(kind: Kind, form: Form, given: DataType, where: str) -> Convert:
+def _some(kind: ColumnType, form: DataForm, given: DataType, where: str) -> Convert:
     if isinstance(given, NullType):
         return as_it_is
     if kind.name == "record" and isinstance(given, StructType):
@@ -327,7 +327,7 @@ def _pairs(value: Any) -> Any:
     return value.items() if isinstance(value, dict) else value
 
 
-def _write_union(kind: Kind, form: Form, given: StructType, where: str) -> Convert:
+def _write_union(kind: ColumnType, form: DataForm, given: StructType, where: str) -> Convert:
     """Return a converter of a struct of members to the value of the one member that is set."""
     members: list[tuple[str, Callable[[Any], Any]]] = []
     for column in given.fields:
@@ -336,7 +336,7 @@ def _write_union(kind: Kind, form: Form, given: StructType, where: str) -> Conve
             raise BadColumns(f"{where} has {column.name}, but is a union of {kind.spark.simpleString()}")
         branch = kind.branches[int(number)]
         convert = _some(branch, form, column.dataType, f"{where}.{column.name}")
-        members.append((column.name, _named(branch, convert) if form is Form.AVRO else convert))
+        members.append((column.name, _named(branch, convert) if form is DataForm.AVRO else convert))
 
     def chosen(value: Any) -> Any:
         found = [(name, convert) for name, convert in members if value[name] is not None]
@@ -353,7 +353,7 @@ def _write_union(kind: Kind, form: Form, given: StructType, where: str) -> Conve
 _PRIMITIVES = ("boolean", "int", "long", "float", "double", "string", "bytes")
 
 
-def _named(branch: Kind, convert: Convert) -> Convert:
+def _named(branch: ColumnType, convert: Convert) -> Convert:
     """Return a converter that adds the branch's name, as fastavro requires for these types."""
     if branch.name == "record":
         return lambda value: (branch.full_name, convert(value))
@@ -362,19 +362,19 @@ def _named(branch: Kind, convert: Convert) -> Convert:
     return convert
 
 
-def _scalar(kind: Kind, form: Form, where: str) -> Convert:
+def _scalar(kind: ColumnType, form: DataForm, where: str) -> Convert:
     name = kind.name
     if name == "enum":
         return _checked(lambda value: value in kind.symbols, f"{where}: not a symbol of the enum")
     if name == "fixed":
         right = _checked(lambda value: len(value) == kind.size, f"{where}: not {kind.size} bytes")
-        return right if form is Form.AVRO else lambda value: _base64(right(value))
+        return right if form is DataForm.AVRO else lambda value: _base64(right(value))
     if name in ("float", "double"):
-        return float if form is Form.AVRO else _write_real
-    return as_it_is if form is Form.AVRO else _write_json(kind)
+        return float if form is DataForm.AVRO else _write_real
+    return as_it_is if form is DataForm.AVRO else _write_json(kind)
 
 
-def _write_json(kind: Kind) -> Convert:
+def _write_json(kind: ColumnType) -> Convert:
     name = kind.name
     unit = json_times.MICROSECONDS.get(name.rpartition("-")[2], 1)
     if name.startswith("timestamp"):

@@ -10,8 +10,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from pulsarium.client import Message, PulsarError
-from pulsarium.client.bulk import Form, Misfit
-from pulsarium.pipeline.columns.kinds import BadColumns, BadMessage, Kind
+from pulsarium.client.bulk import DataForm, Misfit
+from pulsarium.pipeline.columns.kinds import BadColumns, BadMessage, ColumnType
 from pulsarium.pipeline.columns.metadata import EXTRACT, Messages
 from pulsarium.pipeline.columns.plain import Convert, reader
 
@@ -25,7 +25,7 @@ _WRONG = (ValueError, TypeError, OverflowError, NotImplementedError, pa.ArrowExc
 class BatchBuilder:
     """Builder of record batches, column by column, which is much faster than row by row."""
 
-    def __init__(self, own: StructType, wanted: StructType, kind: Kind | None, form: Form) -> None:
+    def __init__(self, own: StructType, wanted: StructType, kind: ColumnType | None, form: DataForm) -> None:
         """Prepare the columns `wanted`.
 
         `own` are all columns of the topic. `kind` is the record of its values, or None.
@@ -81,7 +81,9 @@ class BatchBuilder:
 class _Column:
     """A column that a reader asked for."""
 
-    def __init__(self, own: StructType, wanted: StructField, arrow: pa.Field, kind: Kind | None, form: Form) -> None:
+    def __init__(
+        self, own: StructType, wanted: StructField, arrow: pa.Field, kind: ColumnType | None, form: DataForm
+    ) -> None:
         field = next((each for each in own.fields if each.name.lower() == wanted.name.lower()), None)
         if field is None:
             raise BadColumns(f"the topic has no column {wanted.name}: its columns are {', '.join(own.names)}")
@@ -170,7 +172,7 @@ def _field(name: str, convert: Convert | None) -> Extract:
     return extract
 
 
-def _reader_of(kind: Kind, name: str, form: Form) -> Convert | None:
+def _reader_of(kind: ColumnType, name: str, form: DataForm) -> Convert | None:
     return next(reader(each.kind, form) for each in kind.fields if each.name == name)
 
 

@@ -23,14 +23,14 @@ from pyspark.sql.types import (
 )
 
 from pulsarium.client import MessageOptions, SchemaInfo
-from pulsarium.client.bulk import BYTES, EPOCH, Form, Misfit
+from pulsarium.client.bulk import BYTES, EPOCH, DataForm, Misfit
 from pulsarium.client.errors import InvalidMessage
-from pulsarium.pipeline.columns.encoding import Contents, Encoder, avro_encoder, primitive_encoder
-from pulsarium.pipeline.columns.kinds import BadColumns, BadRow, Kind, no_twins
+from pulsarium.pipeline.columns.encoding import Encoder, MessageContents, avro_encoder, primitive_encoder
+from pulsarium.pipeline.columns.kinds import BadColumns, BadRow, ColumnType, no_twins
 from pulsarium.pipeline.columns.names import EVENT_TIME, KEY, METADATA, PROPERTIES, READ_ONLY, TOPIC, VALUE
 from pulsarium.pipeline.columns.plain import Convert, columns, takes, writer
+from pulsarium.pipeline.columns.primitives import form_of, schema_of
 from pulsarium.pipeline.columns.ragged import Flags, Numbers
-from pulsarium.pipeline.columns.schemas import form_of, schema_of
 
 Values: TypeAlias = Callable[[pa.RecordBatch], Iterable[Any]]
 
@@ -43,10 +43,10 @@ _TAKES: dict[str, tuple[type[DataType], ...]] = {
 
 
 @dataclass(frozen=True)
-class Outgoing:
+class OutgoingRows:
     """Messages to send, by column."""
 
-    contents: Contents
+    contents: MessageContents
     keys: pa.Array | None
     """The keys, of type large_binary: text in UTF-8, or base64 of other bytes. None: no message has a key."""
     is_base64: Flags
@@ -79,7 +79,9 @@ class Outgoing:
 class RowReader:
     """Converter of a DataFrame's rows to messages."""
 
-    def __init__(self, given: StructType, own: DataType | None, kind: Kind | None, info: SchemaInfo | None) -> None:
+    def __init__(
+        self, given: StructType, own: DataType | None, kind: ColumnType | None, info: SchemaInfo | None
+    ) -> None:
         """Prepare the columns `given` for a topic with the schema `info`.
 
         `own` is the type of values that are not records. `kind` is the record of all others.
@@ -95,11 +97,11 @@ class RowReader:
             self._values, self._encode_column = _record(value, kind, info)
         _check(self._metadata)
 
-    def messages(self, batch: pa.RecordBatch) -> Outgoing:
+    def messages(self, batch: pa.RecordBatch) -> OutgoingRows:
         """Return a message for each row, in their order. Raise `BadRow` for a row that does not fit the schema."""
         keys, is_base64 = self._keys(batch)
         contents = self._encode_column(batch) if self._encode_column else None
-        return Outgoing(
+        return OutgoingRows(
             contents or self._one_by_one(batch), keys, is_base64, self._event_times(batch), self._properties(batch)
         )
 
@@ -107,7 +109,7 @@ class RowReader:
         """Yield the value of each row for the topic's schema. None is a message without a value."""
         return iter(self._values(batch))
 
-    def _one_by_one(self, batch: pa.RecordBatch) -> Contents:
+    def _one_by_one(self, batch: pa.RecordBatch) -> MessageContents:
         """Encode each value by the topic's schema."""
         made: list[bytes | None] = []
         try:
@@ -116,7 +118,7 @@ class RowReader:
         except (Misfit, InvalidMessage) as error:
             raise BadRow(str(error), len(made)) from None
         data = pa.array([each or b"" for each in made], pa.large_binary())
-        return Contents(data, np.array([each is None for each in made], np.bool_))
+        return MessageContents(data, np.array([each is None for each in made], np.bool_))
 
     def _keys(self, batch: pa.RecordBatch) -> tuple[pa.Array | None, Flags]:
         none = np.zeros(batch.num_rows, np.bool_)
@@ -211,7 +213,7 @@ def _primitive(given: StructType, own: DataType | None, info: SchemaInfo | None)
     return (lambda batch: _list(batch, name)), encoder
 
 
-def _record(given: StructType, kind: Kind, info: SchemaInfo) -> tuple[Values, Encoder | None]:
+def _record(given: StructType, kind: ColumnType, info: SchemaInfo) -> tuple[Values, Encoder | None]:
     """Return a function that yields the records of a topic, and an encoder of columns.
 
     Each field has a column, or all fields are in a struct `value`.
@@ -224,7 +226,7 @@ def _record(given: StructType, kind: Kind, info: SchemaInfo) -> tuple[Values, En
             return (lambda batch: (None if each is None else convert(each) for each in _list(batch, column.name))), None
     converts = columns(kind, form, given, "")
     names = {field: column for field, column, _ in converts if column in given.names}
-    encoder = avro_encoder(info, names) if form is Form.AVRO else None
+    encoder = avro_encoder(info, names) if form is DataForm.AVRO else None
     return (lambda batch: _rows(batch, converts)), encoder
 
 

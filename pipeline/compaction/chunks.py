@@ -186,7 +186,7 @@ class Position(Protocol):
     def entry_id(self) -> int: ...
 
 
-class Place(NamedTuple):
+class EntryPosition(NamedTuple):
     """The position of an entry that was read from a file."""
 
     ledger_id: int
@@ -194,7 +194,7 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Work:
+class CompactionTask:
     """The task of a compaction: its folder and settings. Spark's workers get it with their tasks."""
 
     folder: str
@@ -218,10 +218,10 @@ class Work:
         (Path(self.folder) / _WORK).write_text(json.dumps(asdict(self)))
 
     @staticmethod
-    def load(folder: str) -> Work:
+    def load(folder: str) -> CompactionTask:
         """Return the work that `save` wrote to a folder."""
         kept = json.loads((Path(folder) / _WORK).read_text())
-        return Work(**{**kept, "config": tuple((key, value) for key, value in kept["config"])})
+        return CompactionTask(**{**kept, "config": tuple((key, value) for key, value in kept["config"])})
 
 
 class Spool:
@@ -264,7 +264,7 @@ class Spool:
     def _open(self) -> None:
         if self.chunks >= MOST_CHUNKS:
             raise OverflowError(f"the topic does not fit into {MOST_CHUNKS} chunks: raise the option chunk-bytes")
-        path = Work(str(self._folder), 0).path(IN, self.chunks)
+        path = CompactionTask(str(self._folder), 0).path(IN, self.chunks)
         self._file = pa.ipc.new_file(str(path), ENTRIES)
         self.chunks += 1
         self._in_file = self._file_bytes = 0
@@ -311,7 +311,7 @@ def write(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> N
         temporary.unlink(missing_ok=True)
 
 
-def positioned(batch: pa.RecordBatch) -> Iterator[tuple[Place, bytes]]:
+def positioned(batch: pa.RecordBatch) -> Iterator[tuple[EntryPosition, bytes]]:
     """Yield the entries of a batch with their positions."""
     for ledger_id, entry_id, data in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-        yield Place(ledger_id, entry_id), data
+        yield EntryPosition(ledger_id, entry_id), data

@@ -26,15 +26,15 @@ from pulsarium.pipeline.compaction.chunks import (
     OUT,
     PULSAR,
     SHORTLY,
+    CompactionTask,
     Spool,
-    Work,
     format_of,
     positioned,
     read,
     remove_abandoned,
     work_folder,
 )
-from pulsarium.pipeline.compaction.job import Result
+from pulsarium.pipeline.compaction.job import JobResult
 from pulsarium.pipeline.spark import require_java
 
 log = logging.getLogger("pulsarium.compaction")
@@ -51,7 +51,7 @@ class Child:
     It calls `done()` from a thread when it ends. Raises `RuntimeError` when it cannot start.
     """
 
-    def __init__(self, work: Work, done: Callable[[], None]) -> None:
+    def __init__(self, work: CompactionTask, done: Callable[[], None]) -> None:
         self.ended = False
         self._work = work
         self._done = done
@@ -87,9 +87,9 @@ class Child:
                 with suppress(OSError):  # the folder is being removed
                     log.info("compaction on Spark: %.0f %%", 100 * self._work.finished)
 
-    def result(self) -> Result:
+    def result(self) -> JobResult:
         """Return the job's result. Raise `RuntimeError` with the last line of its output when it failed."""
-        result = Result.load(self._work.folder)
+        result = JobResult.load(self._work.folder)
         if result is None:
             raise RuntimeError(f"the Spark job ended with exit code {self._code} and no result: {self._last_line()}")
         if result.error is not None:
@@ -129,14 +129,14 @@ def wait_for_group(group: int, until: float) -> None:
             time.sleep(SHORTLY)
 
 
-class Reader(Protocol):
+class EngineReader(Protocol):
     """Protocol of the broker's RawReader."""
 
     def read(self, ready: Callable[[], None]) -> list[Any] | None: ...
     def rewind(self) -> None: ...
 
 
-class Writer(Protocol):
+class EngineWriter(Protocol):
     """Protocol of the broker's Writer."""
 
     removed: int
@@ -183,7 +183,7 @@ class SparkCompactor:
         self._chunk_bytes = int(chunk_bytes)
         self._config = tuple(config.items())
         self._turns: dict[object, Callable[[], None]] = {}  # in order of arrival: the first one works
-        self._work: Work | None = None
+        self._work: CompactionTask | None = None
         self._ended = False  # whether the job has ended and its files are being deleted
 
     @property
@@ -201,7 +201,7 @@ class SparkCompactor:
         return topic.compaction.raw_reader()
 
     def compact(
-        self, reader: Reader, writer: Writer, ready: Callable[[], None], *, retain_null_key: bool
+        self, reader: EngineReader, writer: EngineWriter, ready: Callable[[], None], *, retain_null_key: bool
     ) -> Generator[bool, None, None]:
         """Compact a topic in steps; a step yields True while it waits for `ready`.
 
@@ -229,7 +229,7 @@ class SparkCompactor:
         return next(iter(self._turns))
 
     def _compact(
-        self, folder: Path, reader: Reader, writer: Writer, ready: Callable[[], None], retain_null_key: bool
+        self, folder: Path, reader: EngineReader, writer: EngineWriter, ready: Callable[[], None], retain_null_key: bool
     ) -> Iterator[bool]:
         spool = Spool(folder, chunk_bytes=self._chunk_bytes)
         child: Child | None = None
@@ -237,7 +237,7 @@ class SparkCompactor:
         try:
             begun = time.monotonic()
             yield from spooled(reader, spool, ready)
-            work = self._work = Work(
+            work = self._work = CompactionTask(
                 str(folder), spool.chunks, retain_null_key, self._format, self._master, self._config
             )
             work.save()
@@ -260,7 +260,7 @@ class SparkCompactor:
                 child.stop()
 
 
-def spooled(reader: Reader, spool: Spool, ready: Callable[[], None]) -> Iterator[bool]:
+def spooled(reader: EngineReader, spool: Spool, ready: Callable[[], None]) -> Iterator[bool]:
     """Write all entries of the topic to files, in steps."""
     reader.rewind()
     while True:
@@ -276,7 +276,7 @@ def spooled(reader: Reader, spool: Spool, ready: Callable[[], None]) -> Iterator
     yield False
 
 
-def written(work: Work, writer: Writer) -> Iterator[bool]:
+def written(work: CompactionTask, writer: EngineWriter) -> Iterator[bool]:
     """Write the remaining entries in order, in steps.
 
     The files of a chunk are deleted after it. Deleting all at once would block the broker's loop.

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
 
 from pulsarium.pipeline.compaction import opening, rewriting
-from pulsarium.pipeline.compaction.chunks import CHUNK_SHIFT, Work, remove
+from pulsarium.pipeline.compaction.chunks import CHUNK_SHIFT, CompactionTask, remove
 from pulsarium.pipeline.errors import error_line
 from pulsarium.pipeline.spark import session
 
@@ -27,7 +27,7 @@ RESULT = "result.json"
 
 
 @dataclass(frozen=True)
-class Result:
+class JobResult:
     """Result of a job: numbers of entries and of removed messages, or an error."""
 
     entries: int = 0
@@ -41,21 +41,21 @@ class Result:
         temporary.replace(path)
 
     @staticmethod
-    def load(folder: str) -> Result | None:
+    def load(folder: str) -> JobResult | None:
         """Return the result that `save` wrote, or None."""
         try:
-            return Result(**json.loads((Path(folder) / RESULT).read_text()))
+            return JobResult(**json.loads((Path(folder) / RESULT).read_text()))
         except FileNotFoundError:
             return None
 
 
-def run(spark: SparkSession, work: Work) -> Result:
+def run(spark: SparkSession, work: CompactionTask) -> JobResult:
     """Write out-N.arrow of all chunks, and return the numbers.
 
     The driver receives only one row of numbers for each chunk.
     """
     if not work.chunks:
-        return Result()
+        return JobResult()
     opened = _chunks(spark, work).mapInArrow(partial(opening.open_chunks, work=work), opening.SUMMARY).collect()
     keys = _keys(spark, work)
     last = keys.repartition(_parts(spark, work), "key").groupBy("key").agg(f.max("place").alias("place"))
@@ -70,20 +70,20 @@ def run(spark: SparkSession, work: Work) -> Result:
     replaced = sum(row.with_value for row in opened) - sum(row["keys"] for row in written)
     if any(row.begin_empty for row in opened):
         replaced -= _deleted_between_chunks(keys)
-    return Result(sum(row.entries for row in written), sum(row.removed for row in opened) + replaced)
+    return JobResult(sum(row.entries for row in written), sum(row.removed for row in opened) + replaced)
 
 
-def _chunks(spark: SparkSession, work: Work) -> DataFrame:
+def _chunks(spark: SparkSession, work: CompactionTask) -> DataFrame:
     """Return a table with a row, and so a task, for each chunk."""
     return spark.range(0, work.chunks, 1, work.chunks)
 
 
-def _keys(spark: SparkSession, work: Work) -> DataFrame:
+def _keys(spark: SparkSession, work: CompactionTask) -> DataFrame:
     schema = "key binary, place long, begins_empty boolean"
     return _chunks(spark, work).mapInArrow(partial(opening.keys_of_chunks, work=work), schema)
 
 
-def _parts(spark: SparkSession, work: Work) -> int:
+def _parts(spark: SparkSession, work: CompactionTask) -> int:
     """Return the number of parts of the shuffle by key.
 
     A part fits into memory: it has about as many keys as a chunk at most.
@@ -102,19 +102,19 @@ def _deleted_between_chunks(keys: DataFrame) -> int:
 def main(folder: str) -> int:
     """Run the job of a folder as the engine's child process. Write the result to a file; Spark logs to stderr."""
     threading.Thread(target=_end_with_the_broker, args=(folder,), daemon=True).start()
-    work = Work.load(folder)
+    work = CompactionTask.load(folder)
     try:
         spark = session("pulsarium compaction", master=work.master, config=dict(_config(work)))
         result = run(spark, work)
         spark.stop()
     except Exception as error:
-        Result(error=error_line(str(error)) or repr(error)).save(folder)
+        JobResult(error=error_line(str(error)) or repr(error)).save(folder)
         raise
     result.save(folder)
     return 0
 
 
-def _config(work: Work) -> Iterator[tuple[str, str]]:
+def _config(work: CompactionTask) -> Iterator[tuple[str, str]]:
     """Yield Spark's settings. All of Spark's files go to the job's folder, unless the user's settings say otherwise."""
     local = str(Path(work.folder) / "spark")
     Path(local).mkdir(exist_ok=True)

@@ -13,7 +13,7 @@ from pulsarium.pipeline.compaction.chunks import (
     IN,
     KEY,
     KEYS,
-    Work,
+    CompactionTask,
     entry_place,
     format_of,
     message_bits,
@@ -83,7 +83,7 @@ class KeysOf:
         return sum(place & HAS_VALUE for place in self.last.values())
 
 
-def open_chunks(batches: Iterable[pa.RecordBatch], work: Work) -> Iterator[pa.RecordBatch]:
+def open_chunks(batches: Iterable[pa.RecordBatch], work: CompactionTask) -> Iterator[pa.RecordBatch]:
     """Write keys-N.arrow for each chunk, and yield a SUMMARY of each. For mapInArrow over the numbers of chunks."""
     for chunk in _numbers(batches):
         found = open_chunk(work, chunk)
@@ -95,7 +95,7 @@ def open_chunks(batches: Iterable[pa.RecordBatch], work: Work) -> Iterator[pa.Re
         yield pa.RecordBatch.from_pydict(counts)
 
 
-def open_chunk(work: Work, chunk: int) -> KeysOf:
+def open_chunk(work: CompactionTask, chunk: int) -> KeysOf:
     """Read in-N.arrow, write keys-N.arrow, and return the keys."""
     found = KeysOf(chunk, retain_null_key=work.retain_null_key)
     shape = format_of(work.format)
@@ -109,7 +109,7 @@ def open_chunk(work: Work, chunk: int) -> KeysOf:
     return found
 
 
-def keys_of_chunks(batches: Iterable[pa.RecordBatch], work: Work) -> Iterator[pa.RecordBatch]:
+def keys_of_chunks(batches: Iterable[pa.RecordBatch], work: CompactionTask) -> Iterator[pa.RecordBatch]:
     """Yield the rows of keys-N.arrow that have a key. For mapInArrow over the numbers of chunks."""
     for chunk in _numbers(batches):
         for batch in read(work.path(KEY, chunk)):

@@ -18,8 +18,8 @@ from pulsarium.pipeline.compaction.chunks import (
     INDEX_SHIFT,
     KEY,
     OUT,
+    CompactionTask,
     Format,
-    Work,
     format_of,
     read,
     write,
@@ -33,7 +33,7 @@ NO_PLACE = -1
 """Place of one extra row per chunk, so that a chunk without any remaining key is written too."""
 
 
-def rewrite_chunks(batches: Iterable[pa.RecordBatch], work: Work) -> Iterator[pa.RecordBatch]:
+def rewrite_chunks(batches: Iterable[pa.RecordBatch], work: CompactionTask) -> Iterator[pa.RecordBatch]:
     """Write out-N.arrow for each chunk, and yield a SUMMARY of each.
 
     For mapInArrow over rows of (chunk, place), with all rows of a chunk together.
@@ -46,16 +46,16 @@ def rewrite_chunks(batches: Iterable[pa.RecordBatch], work: Work) -> Iterator[pa
         yield pa.RecordBatch.from_pydict({"entries": [entries], "keys": [len(own)]})
 
 
-def rewrite_chunk(work: Work, chunk: int, places: Places) -> int:
+def rewrite_chunk(work: CompactionTask, chunk: int, places: Places) -> int:
     """Write the messages at these places and those without a key, and return the number of entries."""
     rows = (batch.filter(pc.is_null(batch.column("key"))) for batch in read(work.path(KEY, chunk)))
     keyless = [batch.column("place").to_numpy() for batch in rows]
-    left = Left(np.sort(np.concatenate([places, *keyless])), format_of(work.format))
+    left = RemainingEntries(np.sort(np.concatenate([places, *keyless])), format_of(work.format))
     write(work.path(OUT, chunk), ENTRIES, left.of(read(work.path(IN, chunk))))
     return len(left.numbers)
 
 
-class Left:
+class RemainingEntries:
     """The remaining entries of a chunk and their messages, from sorted places."""
 
     def __init__(self, places: Places, shape: Format | None) -> None:

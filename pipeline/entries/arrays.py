@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from pulsarium.pipeline.columns.from_numpy import of_numbers
+from pulsarium.pipeline.columns.ragged import of_numbers
 from pulsarium.pipeline.entries.fields import Bytes, Ints, Unusual
 
 _MOST_BYTES = 2**31 - 1  # offsets of an array have 32 bits

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from pulsarium.pipeline.columns.from_numpy import of_flags, of_numbers
+from pulsarium.pipeline.columns.ragged import of_flags, of_numbers
 from pulsarium.pipeline.entries.arrays import binary, numbers, spread, text
 from pulsarium.pipeline.entries.fields import Bytes, Ints, Unusual, varints
 

@@ -12,7 +12,7 @@ from pulsarium.client.bulk import BYTES, messages_of
 from pulsarium.pipeline.columns.columns import Columns
 from pulsarium.pipeline.entries.fields import Unusual
 from pulsarium.pipeline.entries.metadata import METADATA
-from pulsarium.pipeline.entries.rows import Rows, Taken, joined
+from pulsarium.pipeline.entries.rows import EntryRows, TakenEntry, joined
 from pulsarium.pipeline.entries.values import contents, reader_of
 
 _WRONG = (Unusual, PulsarError, ValueError, TypeError, OverflowError, NotImplementedError, pa.ArrowException)
@@ -27,7 +27,7 @@ class EntryBuilder:
         self._schema = columns.client_schema() or BYTES
         self._values = reader_of(columns.info, columns.kind(), self._by_message.value_names)
 
-    def batch(self, taken: Sequence[Taken]) -> pa.RecordBatch:
+    def batch(self, taken: Sequence[TakenEntry]) -> pa.RecordBatch:
         """Return the batch of all messages of these entries.
 
         Raise `BadMessage` for a message that does not fit the topic's schema, and `Unusual` for messages that only a
@@ -38,7 +38,7 @@ class EntryBuilder:
         except _WRONG:  # with one message after another, the error names the message
             return self._of_messages(taken)
 
-    def _of_rows(self, rows: Rows) -> pa.RecordBatch:
+    def _of_rows(self, rows: EntryRows) -> pa.RecordBatch:
         arrays = {name: METADATA[name](rows) for name in self._by_message.metadata_names}
         if self._values is not None:
             try:
@@ -49,7 +49,7 @@ class EntryBuilder:
         values = [None if each is None else decode(each) for each in contents(rows).to_pylist()]
         return self._by_message.of_arrays(arrays, values)
 
-    def _of_messages(self, taken: Sequence[Taken]) -> pa.RecordBatch:
+    def _of_messages(self, taken: Sequence[TakenEntry]) -> pa.RecordBatch:
         builder = self._by_message
         for each in taken:
             part = each.part

@@ -24,7 +24,7 @@ class Unusual(Exception):
     """Bytes that only the parser of single messages can judge."""
 
 
-class Field(NamedTuple):
+class FieldValues(NamedTuple):
     """The occurrences of a field: the rows in ascending order, and the values, or the spans of the values."""
 
     rows: Ints
@@ -54,14 +54,14 @@ def varints(data: Bytes, at: Ints) -> tuple[Ints, Ints]:
     return values, behind
 
 
-def parse(data: Bytes, starts: Ints, stops: Ints) -> dict[int, Field]:
+def parse(data: Bytes, starts: Ints, stops: Ints) -> dict[int, FieldValues]:
     """Return the fields of protobuf messages by their tags. Raise `Unusual` for what needs a real parser.
 
     `data` ends with `PAD` bytes that belong to no message.
     """
     at = starts.copy()
     live = np.flatnonzero(at < stops)
-    found: dict[int, list[Field]] = {}
+    found: dict[int, list[FieldValues]] = {}
     for _ in range(_MOST_ROUNDS):
         if not live.size:
             break
@@ -79,24 +79,24 @@ def parse(data: Bytes, starts: Ints, stops: Ints) -> dict[int, Field]:
     return {tag: _joined(parts) for tag, parts in found.items()}
 
 
-def _field(data: Bytes, tag: int, rows: Ints, at: Ints) -> Field:
+def _field(data: Bytes, tag: int, rows: Ints, at: Ints) -> FieldValues:
     """Read one field of these rows, and move their positions behind the field."""
     wire = tag & 7
     if tag & 0x80 or tag < 8:
         raise Unusual(f"the tag {tag}")
     if wire == _VARINT:
         values, at[rows] = varints(data, at[rows] + 1)
-        return Field(rows, values, values)
+        return FieldValues(rows, values, values)
     if wire == _SPAN:
         lengths, begin = varints(data, at[rows] + 1)
         if (lengths < 0).any() or (lengths > len(data)).any():
             raise Unusual("a length beyond the data")
         end = at[rows] = begin + lengths
-        return Field(rows, begin, end)
+        return FieldValues(rows, begin, end)
     raise Unusual(f"a field of wire type {wire}")
 
 
-def _joined(parts: list[Field]) -> Field:
+def _joined(parts: list[FieldValues]) -> FieldValues:
     if len(parts) == 1:
         return parts[0]
     rows = np.concatenate([each.rows for each in parts])
@@ -104,7 +104,7 @@ def _joined(parts: list[Field]) -> Field:
     first, stop = (
         np.concatenate(each)[order] for each in zip(*[(part.first, part.stop) for part in parts], strict=True)
     )
-    return Field(rows[order], first, stop)
+    return FieldValues(rows[order], first, stop)
 
 
 def tags_of(message: type[Message]) -> dict[str, int]:
@@ -113,14 +113,14 @@ def tags_of(message: type[Message]) -> dict[str, int]:
     return {each.name: each.number << 3 | (_SPAN if each.type in _SPANS else _VARINT) for each in fields}
 
 
-def once(field: Field) -> Field:
+def once(field: FieldValues) -> FieldValues:
     """Return a field, or raise `Unusual` when a message has the field twice."""
     if (np.diff(field.rows) == 0).any():
         raise Unusual("a field that a message has twice")
     return field
 
 
-def last_values(field: Field | None, rows: int, default: int) -> Ints:
+def last_values(field: FieldValues | None, rows: int, default: int) -> Ints:
     """Return a number for each row: the last value of the field, or `default`."""
     made = np.full(rows, default, np.int64)
     if field is not None:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 import pyarrow as pa
 import pyarrow.json
 
-from pulsarium.pipeline.columns.kinds import Kind
+from pulsarium.pipeline.columns.kinds import ColumnType
 from pulsarium.pipeline.entries.arrays import binary, text
 from pulsarium.pipeline.entries.fields import Bytes, Ints, Unusual
 
@@ -29,13 +29,13 @@ _TYPES: Mapping[str, pa.DataType] = {
 class FlatJson:
     """Reader of the wanted fields of records, where these fields are primitives."""
 
-    def __init__(self, kinds: Mapping[str, Kind]) -> None:
+    def __init__(self, kinds: Mapping[str, ColumnType]) -> None:
         self._kinds = kinds
         schema = pa.schema([pa.field(name, _TYPES[kind.name]) for name, kind in kinds.items()])
         self._parse = pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
 
     @staticmethod
-    def of(kind: Kind, wanted: Collection[str]) -> FlatJson | None:
+    def of(kind: ColumnType, wanted: Collection[str]) -> FlatJson | None:
         """Return a reader of the wanted fields of a record, or None when one of them is no primitive."""
         kinds = {each.name: each.kind for each in kind.fields if each.name in wanted}
         return FlatJson(kinds) if all(_is_flat(each) for each in kinds.values()) else None
@@ -69,5 +69,5 @@ def _narrowed(array: pa.Array, kind: str) -> pa.Array:
     return array.cast(pa.float32(), safe=False) if kind == "float" else array
 
 
-def _is_flat(kind: Kind) -> bool:
+def _is_flat(kind: ColumnType) -> bool:
     return not kind.branches and kind.name in _TYPES

@@ -9,15 +9,15 @@ from contextlib import suppress
 import numpy as np
 import pyarrow as pa
 
-from pulsarium.pipeline.columns.from_numpy import of_bytes, of_numbers, repeated
 from pulsarium.pipeline.columns.metadata import batch_index_of_id, moments, parts_of_id
 from pulsarium.pipeline.columns.names import EVENT_TIME, INDEX, KEY, MESSAGE_ID, PROPERTIES, PUBLISH_TIME, TOPIC
+from pulsarium.pipeline.columns.ragged import of_bytes, of_numbers, repeated
 from pulsarium.pipeline.entries.arrays import binary, text
 from pulsarium.pipeline.entries.fields import Unusual, once
-from pulsarium.pipeline.entries.rows import Rows
+from pulsarium.pipeline.entries.rows import EntryRows
 
 
-def _keys(rows: Rows) -> pa.Array:
+def _keys(rows: EntryRows) -> pa.Array:
     found = rows.field("partition_key")
     if found is None:
         return pa.nulls(len(rows), pa.binary())
@@ -37,11 +37,11 @@ def _decoded(key: bytes | None) -> bytes | None:
     return key
 
 
-def _topics(rows: Rows) -> pa.Array:
+def _topics(rows: EntryRows) -> pa.Array:
     return repeated(rows.parts[0].entry.topic_name(), len(rows))
 
 
-def _ids(rows: Rows) -> pa.Array:
+def _ids(rows: EntryRows) -> pa.Array:
     made: list[bytes] = []
     lengths = []
     for part in rows.parts:
@@ -76,18 +76,18 @@ class _Indexes:
 _INDEXES = _Indexes()
 
 
-def _publish_times(rows: Rows) -> pa.Array:
+def _publish_times(rows: EntryRows) -> pa.Array:
     times = np.array([part.entry.publish_timestamp() for part in rows.parts], np.uint64)
     return moments(np.repeat(times, rows.counts))
 
 
-def _event_times(rows: Rows) -> pa.Array:
+def _event_times(rows: EntryRows) -> pa.Array:
     if rows.field("event_time") is None:
         return pa.nulls(len(rows), pa.timestamp("us", tz="UTC"))
     return moments(rows.numbers("event_time").view(np.uint64))
 
 
-def _properties(rows: Rows) -> pa.Array:
+def _properties(rows: EntryRows) -> pa.Array:
     found = rows.field("properties")
     offsets = np.zeros(len(rows) + 1, np.int32)
     if found is None or rows.pairs is None:
@@ -101,7 +101,7 @@ def _properties(rows: Rows) -> pa.Array:
     return pa.MapArray.from_arrays(of_numbers(offsets, pa.int32()), keys, values)
 
 
-def _message_indexes(rows: Rows) -> pa.Array:
+def _message_indexes(rows: EntryRows) -> pa.Array:
     indexes = [part.index_of_first for part in rows.parts]
     if all(index is None for index in indexes):
         return pa.nulls(len(rows), pa.int64())
@@ -111,7 +111,7 @@ def _message_indexes(rows: Rows) -> pa.Array:
     return of_numbers(firsts + within, pa.int64(), is_null)
 
 
-METADATA: Mapping[str, Callable[[Rows], pa.Array]] = {
+METADATA: Mapping[str, Callable[[EntryRows], pa.Array]] = {
     KEY: _keys,
     TOPIC: _topics,
     MESSAGE_ID: _ids,

@@ -10,7 +10,7 @@ import numpy as np
 
 from pulsarium.client import Message
 from pulsarium.pipeline.entries.batches import spans
-from pulsarium.pipeline.entries.fields import PAD, Bytes, Field, Ints, Unusual, last_values, once, parse, tags_of
+from pulsarium.pipeline.entries.fields import PAD, Bytes, FieldValues, Ints, Unusual, last_values, once, parse, tags_of
 from pulsarium.proto import entry as entries
 from pulsarium.proto.compression import decompress
 from pulsarium.proto.errors import CompressionError, EntryError
@@ -20,7 +20,7 @@ _MOST_IN_BATCH = 2**20
 _TAGS, _PAIR_TAGS = tags_of(pb.SingleMessageMetadata), tags_of(pb.KeyValue)
 
 
-class Part(NamedTuple):
+class EntryPart(NamedTuple):
     """The messages of one entry: those from `first` up to and excluding `last`."""
 
     entry: Message[bytes]
@@ -43,18 +43,18 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Rows:
+class EntryRows:
     """Messages of several entries, in their order. Spans are positions in `data`."""
 
-    parts: Sequence[Part]
+    parts: Sequence[EntryPart]
     data: Bytes
     first: Ints
     """The beginnings of the values."""
     stop: Ints
     """The ends of the values. One more byte follows each value, and belongs to no value."""
-    fields: dict[int, Field]
+    fields: dict[int, FieldValues]
     """Fields of the messages' own metadata, by their tags."""
-    pairs: tuple[Field, Field] | None
+    pairs: tuple[FieldValues, FieldValues] | None
     """Keys and values of all properties. Their rows are numbers of properties."""
     counts: Ints
     """The number of messages of each entry."""
@@ -62,7 +62,7 @@ class Rows:
     def __len__(self) -> int:
         return len(self.first)
 
-    def field(self, name: str) -> Field | None:
+    def field(self, name: str) -> FieldValues | None:
         """Return a field of SingleMessageMetadata, or None when no message has it."""
         return self.fields.get(_TAGS[name])
 
@@ -71,17 +71,17 @@ class Rows:
         return last_values(self.field(name), len(self), default)
 
 
-class Taken(NamedTuple):
+class TakenEntry(NamedTuple):
     """An entry that was taken apart."""
 
-    part: Part
+    part: EntryPart
     data: bytes
     """The entry, or its payload when the producer compressed it."""
     spans: Ints
     """The frame of each message in `data`."""
 
 
-def take_apart(entry: Message[bytes], first: int = 0, last: int | None = None) -> Taken:
+def take_apart(entry: Message[bytes], first: int = 0, last: int | None = None) -> TakenEntry:
     """Return the messages of an entry from batch index `first` up to and excluding `last`.
 
     Raise `Unusual` for chunks, encrypted and damaged entries.
@@ -103,22 +103,22 @@ def take_apart(entry: Message[bytes], first: int = 0, last: int | None = None) -
         payload = data[begin:]
         own = _own(metadata, len(payload))
         found = np.array([[0, len(own), len(own) + len(payload)]], np.int64)
-        part = Part(entry, min(first, 1), 1, 0)
-        return Taken(part, own + payload, found[part.first :])
+        part = EntryPart(entry, min(first, 1), 1, 0)
+        return TakenEntry(part, own + payload, found[part.first :])
     size = metadata.num_messages_in_batch
     if not 0 < size <= _MOST_IN_BATCH:
         raise Unusual(f"{size} messages in a batch")
-    part = Part(entry, first, max(first, size if last is None else min(size, last)), size)
-    return Taken(part, data, spans(data, size, begin)[part.first : part.last])
+    part = EntryPart(entry, first, max(first, size if last is None else min(size, last)), size)
+    return TakenEntry(part, data, spans(data, size, begin)[part.first : part.last])
 
 
-def nothing_of(entry: Message[bytes]) -> Taken:
+def nothing_of(entry: Message[bytes]) -> TakenEntry:
     """Return none of the messages of an entry. Raise `Unusual` for chunks and damaged metadata."""
     metadata = entry.entry_metadata()
     if not metadata.IsInitialized() or metadata.num_chunks_from_msg > 1:
         raise Unusual("a chunk, or damaged metadata")
     size = metadata.num_messages_in_batch if metadata.HasField("num_messages_in_batch") else 0
-    return Taken(Part(entry, max(1, size), max(1, size), size), b"", np.empty((0, 3), np.int64))
+    return TakenEntry(EntryPart(entry, max(1, size), max(1, size), size), b"", np.empty((0, 3), np.int64))
 
 
 def _own(metadata: pb.MessageMetadata, size: int) -> bytes:
@@ -136,7 +136,7 @@ def _own(metadata: pb.MessageMetadata, size: int) -> bytes:
     return own.SerializeToString()
 
 
-def _pairs(data: Bytes, properties: Field | None) -> tuple[Field, Field] | None:
+def _pairs(data: Bytes, properties: FieldValues | None) -> tuple[FieldValues, FieldValues] | None:
     if properties is None:
         return None
     fields = parse(data, properties.first, properties.stop)
@@ -146,7 +146,7 @@ def _pairs(data: Bytes, properties: Field | None) -> tuple[Field, Field] | None:
     return once(key), once(value)
 
 
-def joined(taken: Sequence[Taken]) -> Rows:
+def joined(taken: Sequence[TakenEntry]) -> EntryRows:
     """Return the messages of several entries in one buffer. Raise `Unusual` for metadata that is damaged or strange."""
     # one byte behind each entry, so that each value has a byte behind it
     data = np.frombuffer(b"\0".join([*(each.data for each in taken), bytes(PAD)]), np.uint8)
@@ -156,7 +156,7 @@ def joined(taken: Sequence[Taken]) -> Rows:
     fields = parse(data, start, first)
     counts = np.array([each.part.rows for each in taken], np.int64)
     pairs = _pairs(data, fields.get(_TAGS["properties"]))
-    rows = Rows([each.part for each in taken], data, first, stop, fields, pairs, counts)
+    rows = EntryRows([each.part for each in taken], data, first, stop, fields, pairs, counts)
     if (rows.numbers("payload_size", -1) != stop - first).any():
         raise Unusual("a message with two sizes")
     if rows.numbers("compacted_out").any():

@@ -10,20 +10,20 @@ import pyarrow as pa
 
 from pulsarium.client import SchemaInfo
 from pulsarium.client.bulk import read_definition
-from pulsarium.pipeline.columns.kinds import Kind
+from pulsarium.pipeline.columns.kinds import ColumnType
 from pulsarium.pipeline.columns.names import VALUE
 from pulsarium.pipeline.entries.arrays import binary, spread, text
 from pulsarium.pipeline.entries.avro import FlatAvro
 from pulsarium.pipeline.entries.fields import Ints
 from pulsarium.pipeline.entries.json import FlatJson
-from pulsarium.pipeline.entries.rows import Rows
+from pulsarium.pipeline.entries.rows import EntryRows
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
-Values: TypeAlias = Callable[[Rows], Mapping[str, pa.Array]]
+Values: TypeAlias = Callable[[EntryRows], Mapping[str, pa.Array]]
 """Reader of the columns of values. It raises `Unusual` for values that only the schema of the client can judge."""
 
 
-def reader_of(info: SchemaInfo | None, kind: Kind | None, wanted: Collection[str]) -> Values | None:
+def reader_of(info: SchemaInfo | None, kind: ColumnType | None, wanted: Collection[str]) -> Values | None:
     """Return a reader of the wanted columns, or None when there is none for the schema.
 
     `kind` is the record of the values, or None.
@@ -38,12 +38,12 @@ def reader_of(info: SchemaInfo | None, kind: Kind | None, wanted: Collection[str
     return None if made is None else lambda rows: _records(made, rows)
 
 
-def _there(rows: Rows) -> Ints:
+def _there(rows: EntryRows) -> Ints:
     """Return the rows that have a value."""
     return np.flatnonzero(rows.numbers("null_value") == 0)
 
 
-def contents(rows: Rows) -> pa.Array:
+def contents(rows: EntryRows) -> pa.Array:
     """Return the values as bytes, and null for messages without a value."""
     if rows.field("null_value") is None:
         return binary(rows.data, rows.first, rows.stop)
@@ -51,7 +51,7 @@ def contents(rows: Rows) -> pa.Array:
     return binary(rows.data, rows.first[there], rows.stop[there], there, len(rows))
 
 
-def _records(made: FlatAvro | FlatJson, rows: Rows) -> dict[str, pa.Array]:
+def _records(made: FlatAvro | FlatJson, rows: EntryRows) -> dict[str, pa.Array]:
     if rows.field("null_value") is None:
         return made.read(rows.data, rows.first, rows.stop)
     there = _there(rows)

@@ -15,7 +15,7 @@ from pulsarium.client import Admin
 from pulsarium.client.admin.errors import AdminError, NotAllowed, NotAuthorized, NotFound
 from pulsarium.client.topics import parse
 from pulsarium.pipeline.columns.ragged import Numbers
-from pulsarium.pipeline.options import ADMIN_URL, Connection
+from pulsarium.pipeline.options import ADMIN_URL, ConnectionOptions
 from pulsarium.pipeline.pulsar import Pulsar
 from pulsarium.rest.policies import DEDUPLICATION
 
@@ -83,7 +83,7 @@ class Unchecked(UserWarning):
 
 
 @functools.cache  # a stream asks with each batch, and one answer is enough
-def require_deduplication(connection: Connection, topic: str) -> None:
+def require_deduplication(connection: ConnectionOptions, topic: str) -> None:
     """Raise `NoDeduplication` when the topic does not deduplicate. Warn when this cannot be found out. Blocks."""
     if connection.admin_url is None:
         return _unknown(topic, f'.option("{ADMIN_URL}", ...) is missing')

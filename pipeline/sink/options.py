@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from pyspark.sql.types import StructType
 
 from pulsarium.pipeline.columns.names import TOPIC
-from pulsarium.pipeline.options import ADMIN_URL, CONNECTION, BadOption, Connection, Described, Options
+from pulsarium.pipeline.options import ADMIN_URL, CONNECTION, BadOption, ConnectionOptions, Described, Options
 from pulsarium.proto.topic_name import SCALABLE
 
 if TYPE_CHECKING:  # `help` needs only the table
@@ -42,10 +42,10 @@ OPTIONS: Sequence[Described] = (
     ),
     Described(
         "producerName",
-        "spark-<id of the query>",
+        "spark",
         "both",
-        "prefix of the producers' names, followed by the number of the Spark partition; must be new, or from the "
-        "same checkpoint",
+        "prefix of the producers' names, followed by the id of a stream's query and the number of the Spark partition; "
+        "in `df.write` only with batchId, and the two together must be new, or from a job that is repeated",
     ),
     Described(
         "batchId",
@@ -164,7 +164,7 @@ PRODUCER_OPTIONS: Sequence[Described] = tuple(
 class SinkOptions:
     """Validated options of a sink. The workers get them."""
 
-    connection: Connection
+    connection: ConnectionOptions
     topic: str | None
     required: bool | None
     """Whether the topic must deduplicate, or None for the default."""
@@ -194,7 +194,7 @@ class SinkOptions:
         words: dict[str, bool | None] = {"required": True, "off": False}
         required = None if options.text("deduplication") is None else options.choice("deduplication", words, "required")
         return SinkOptions(
-            connection=Connection.of(options),
+            connection=ConnectionOptions.of(options),
             topic=options.text("topic") or None,
             required=required,
             producer_name=options.text("producerName") or None,

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from pulsarium.client.bulk import PackedBatch
-from pulsarium.pipeline.columns.ragged import Numbers, Piece, constant, joined, numbers, size_of, varints
-from pulsarium.pipeline.columns.writing import Outgoing
+from pulsarium.pipeline.columns.ragged import Numbers, RowBytes, constant, joined, numbers, size_of, varints
+from pulsarium.pipeline.columns.writing import OutgoingRows
 from pulsarium.proto.generated.PulsarApi_pb2 import SingleMessageMetadata
 
 # Tags of SingleMessageMetadata, in their order: (number of the field << 3) | type.
@@ -22,11 +22,11 @@ _NULL_VALUE = b"\x48"
 _TRUE = b"\x01"
 
 
-def packed(messages: Outgoing, sequence_ids: Numbers) -> pa.Array:
+def packed(messages: OutgoingRows, sequence_ids: Numbers) -> pa.Array:
     """Return each message as a batch has it: `[u32 size][SingleMessageMetadata][content]`, of type large_binary."""
     rows = len(messages)
     contents = messages.contents
-    parts: list[pa.Array | Piece] = []
+    parts: list[pa.Array | RowBytes] = []
     if messages.properties is not None:
         parts.append(_properties(messages.properties))
     if messages.keys is not None:
@@ -42,7 +42,7 @@ def packed(messages: Outgoing, sequence_ids: Numbers) -> pa.Array:
     parts += [constant(_SEQUENCE_ID, rows), varints(sequence_ids)]
     if contents.is_null.any():
         parts.append(constant(_NULL_VALUE + _TRUE, rows).only(contents.is_null))
-    size = sum(each.sizes() if isinstance(each, Piece) else size_of(each) for each in parts)
+    size = sum(each.sizes() if isinstance(each, RowBytes) else size_of(each) for each in parts)
     return joined([numbers(np.asarray(size), ">u4"), *parts, contents.data])
 
 
@@ -74,7 +74,7 @@ def cuts(sizes: Numbers, most_messages: int, most_bytes: int) -> Iterator[tuple[
 class Packed:
     """The messages of one partition, packed."""
 
-    def __init__(self, messages: Outgoing, payloads: pa.Array, members: Numbers, sequence_ids: Numbers) -> None:
+    def __init__(self, messages: OutgoingRows, payloads: pa.Array, members: Numbers, sequence_ids: Numbers) -> None:
         """Take the messages `members` of a record batch. `payloads` is that of `packed`."""
         self._messages = messages
         self._members = members

@@ -20,12 +20,12 @@ from pulsarium.pipeline.columns.columns import Columns
 from pulsarium.pipeline.columns.derived import info_for
 from pulsarium.pipeline.columns.kinds import BadColumns, BadRow
 from pulsarium.pipeline.columns.ragged import Numbers
-from pulsarium.pipeline.columns.writing import Outgoing, RowReader
+from pulsarium.pipeline.columns.writing import OutgoingRows, RowReader
 from pulsarium.pipeline.sink.once import NoDeduplication, batch_of, row_of
 from pulsarium.pipeline.sink.options import SinkOptions
 from pulsarium.pipeline.sink.packing import Packed, cuts, packed
 from pulsarium.pipeline.sink.routing import partitions_of
-from pulsarium.pipeline.sink.written import Written
+from pulsarium.pipeline.sink.written import WrittenRows
 
 T = TypeVar("T")
 
@@ -73,7 +73,7 @@ class Sender:
         given_options = options.producer
         self._most_messages = given_options["batching_max_messages"] if given_options["batching_enabled"] else 1
         self._most_bytes = given_options["batching_max_allowed_size_in_bytes"]
-        self._written = Written(partition)
+        self._written = WrittenRows(partition)
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Sender:
@@ -130,7 +130,7 @@ class Sender:
         self._written.topics[topic] = self._written.topics.get(topic, 0) + len(numbers)
 
     async def _send_batches(
-        self, topic: str, partition: int, messages: Outgoing, members: Numbers, payloads: pa.Array, numbers: Numbers
+        self, topic: str, partition: int, messages: OutgoingRows, members: Numbers, payloads: pa.Array, numbers: Numbers
     ) -> None:
         producer = self._targets[topic].producer
         mine = Packed(messages, payloads, members, numbers)
@@ -145,7 +145,7 @@ class Sender:
                 await self._sent_with(topic, number, stop - start, sending)
 
     async def _send_alone(
-        self, topic: str, partition: int, messages: Outgoing, row: int, number: int, known: int = 0
+        self, topic: str, partition: int, messages: OutgoingRows, row: int, number: int, known: int = 0
     ) -> None:
         """Send a row in an entry of its own. With `known`, the row is the last of so many that the broker must have."""
         sending = self._targets[topic].producer.send(partition, messages.content(row), **messages.options(row, number))
@@ -161,7 +161,7 @@ class Sender:
         self._sent.append(_Sent(topic, number, rows, receipt, is_known))
         await anyio.lowlevel.checkpoint()  # let the sockets have their turn
 
-    async def finish(self) -> Written:
+    async def finish(self) -> WrittenRows:
         """Wait until all rows are stored, and return the numbers. Raise `WriteFailed`."""
         while self._sent:
             sent = self._sent[0]

@@ -17,7 +17,7 @@ from pulsarium.pipeline.sink import once
 from pulsarium.pipeline.sink.once import by_content, sequence_ids
 from pulsarium.pipeline.sink.options import SinkOptions, topic_column
 from pulsarium.pipeline.sink.sending import Sender, WriteFailed
-from pulsarium.pipeline.sink.written import Written
+from pulsarium.pipeline.sink.written import WrittenRows
 
 
 def write(
@@ -29,7 +29,7 @@ def write(
     partition: int,
     batch_id: int,
     required: bool,
-) -> Written:
+) -> WrittenRows:
     """Write the rows of a task as the producer `name`, and wait until they are stored.
 
     With `required`, topics that rows name must deduplicate. Raise `WriteFailed` or `NoDeduplication`.
@@ -37,7 +37,7 @@ def write(
     full = (batch for batch in batches if batch.num_rows)
     first = next(full, None)
     if first is None:
-        return Written(partition)
+        return WrittenRows(partition)
     rows = chain([first], full)
     column = None if options.topic else topic_column(schema)
     with Pulsar(options.connection) as pulsar:

@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 from pulsarium.pipeline.errors import reason_first
 from pulsarium.pipeline.options import BadOption
 from pulsarium.pipeline.sink.options import SinkOptions
-from pulsarium.pipeline.sink.written import Written, figures
+from pulsarium.pipeline.sink.written import WrittenRows, figures
 
 if TYPE_CHECKING:  # only tasks need Arrow and a client, and their imports take long
     import pyarrow as pa
@@ -44,7 +44,7 @@ class PulsarWriter(DataSourceArrowWriter):
         self._name = made.producer_name or f"spark-{uuid4()}"
 
     @reason_first()
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenRows:
         context = TaskContext.get()
         assert context is not None
         from pulsarium.pipeline.sink import task
@@ -88,7 +88,7 @@ class PulsarStreamWriter(DataSourceStreamArrowWriter):
             _require_deduplication(made)
 
     @reason_first()
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenRows:
         context = TaskContext.get()
         assert context is not None
         query, batch = context.getLocalProperty(QUERY_ID), context.getLocalProperty(BATCH_ID)
@@ -102,7 +102,8 @@ class PulsarStreamWriter(DataSourceStreamArrowWriter):
             iterator,
             self._options,
             self._schema,
-            name=f"{self._options.producer_name or f'spark-{query}'}-{context.partitionId()}",
+            # with the query's id, because two queries of one name would drop each other's rows as repetitions
+            name=f"{self._options.producer_name or 'spark'}-{query}-{context.partitionId()}",
             partition=context.partitionId(),
             batch_id=int(batch),
             required=self._required,

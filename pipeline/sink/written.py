@@ -9,7 +9,7 @@ from pyspark.sql.datasource import WriterCommitMessage
 
 
 @dataclass
-class Written(WriterCommitMessage):
+class WrittenRows(WriterCommitMessage):
     """Numbers of rows that a task wrote."""
 
     partition: int
@@ -22,7 +22,7 @@ class Written(WriterCommitMessage):
 
 def figures(messages: Sequence[WriterCommitMessage | None]) -> str:
     """Return the numbers of rows that tasks wrote, as text. None is a task that failed."""
-    tasks = [each for each in messages if isinstance(each, Written)]
+    tasks = [each for each in messages if isinstance(each, WrittenRows)]
     topics: dict[str, int] = {}
     for each in tasks:
         for topic, rows in each.topics.items():

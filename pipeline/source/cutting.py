@@ -10,9 +10,9 @@ from typing import NamedTuple
 from pulsarium.client import Client
 from pulsarium.client.admin.errors import AdminError
 from pulsarium.pipeline.source import ledgers as in_ledgers
-from pulsarium.pipeline.source.ledgers import Ledgers, Run
+from pulsarium.pipeline.source.ledgers import LedgerRange, Ledgers
 from pulsarium.pipeline.source.options import SourceOptions
-from pulsarium.pipeline.source.places import Position
+from pulsarium.pipeline.source.places import ReadPosition
 from pulsarium.pipeline.source.topics import each
 
 SMALL = 4 * 2**20
@@ -23,9 +23,9 @@ SMALL = 4 * 2**20
 class Range:
     """A range of one topic."""
 
-    start: Position
-    end: Position
-    runs: Sequence[Run]
+    start: ReadPosition
+    end: ReadPosition
+    runs: Sequence[LedgerRange]
     """Entries of the range, as far as they are known."""
     indexes: tuple[int, int] | None = None
     """Index of the first message, and the index after the last, when the broker assigns indexes (PIP-70)."""
@@ -56,16 +56,16 @@ class Cutting:
         self._max = options.max_records
 
     async def cuts(
-        self, ranges: Mapping[str, tuple[Position, Position]], ledgers: Mapping[str, Ledgers]
-    ) -> dict[str, tuple[Position, ...]]:
+        self, ranges: Mapping[str, tuple[ReadPosition, ReadPosition]], ledgers: Mapping[str, Ledgers]
+    ) -> dict[str, tuple[ReadPosition, ...]]:
         """Return the positions between the pieces of each topic, in order."""
         measured = await each(ranges, lambda topic: self._measure(topic, *ranges[topic], ledgers.get(topic)))
         total = sum(one.records for one in measured.values())
         return await each(measured, lambda topic: self._cut(topic, measured[topic], total))
 
     async def limited(
-        self, ranges: Mapping[str, tuple[Position, Position]], ledgers: Mapping[str, Ledgers], most: int
-    ) -> dict[str, tuple[Position, Position]]:
+        self, ranges: Mapping[str, tuple[ReadPosition, ReadPosition]], ledgers: Mapping[str, Ledgers], most: int
+    ) -> dict[str, tuple[ReadPosition, ReadPosition]]:
         """Return ranges of about `most` messages together. Each topic has a share by its size, at least one entry."""
         found = await each(
             ranges, lambda topic: self._measure(topic, *ranges[topic], ledgers.get(topic), small_too=True)
@@ -77,7 +77,7 @@ class Cutting:
         if total <= most:
             return dict(ranges)
 
-        async def end(topic: str) -> Position:
+        async def end(topic: str) -> ReadPosition:
             one = found[topic]
             if not one.runs:
                 return one.end
@@ -91,7 +91,7 @@ class Cutting:
         return {topic: (start, ends[topic]) for topic, (start, _) in ranges.items()}
 
     async def _measure(
-        self, topic: str, start: Position, end: Position, ledgers: Ledgers | None, *, small_too: bool = False
+        self, topic: str, start: ReadPosition, end: ReadPosition, ledgers: Ledgers | None, *, small_too: bool = False
     ) -> Range:
         runs = ledgers.runs(start, end) if ledgers else in_ledgers.runs_within(start, end)
         found = Range(start, end, runs)
@@ -124,7 +124,7 @@ class Cutting:
             wanted = max(wanted, math.ceil(records / self._max))
         return max(1, min(wanted, records))
 
-    async def _cut(self, topic: str, found: Range, total: int) -> tuple[Position, ...]:
+    async def _cut(self, topic: str, found: Range, total: int) -> tuple[ReadPosition, ...]:
         pieces = self._pieces(found.records, total)
         steps = [found.records * piece // pieces for piece in range(1, pieces)]
         if found.indexes is not None:
@@ -137,11 +137,11 @@ class Cutting:
                 steps = [entries * piece // pieces for piece in range(1, pieces)]
         return _in_order(found, [in_ledgers.entry_at(found.runs, step) for step in steps])
 
-    async def _entry_of(self, topic: str, index: int) -> Position:
+    async def _entry_of(self, topic: str, index: int) -> ReadPosition:
         message_id = await self._client.admin.topics.get_message_id_by_index(topic, index)
-        return Position(*message_id.entry)
+        return ReadPosition(*message_id.entry)
 
 
-def _in_order(found: Range, cuts: Iterable[Position]) -> tuple[Position, ...]:
+def _in_order(found: Range, cuts: Iterable[ReadPosition]) -> tuple[ReadPosition, ...]:
     """Return the positions sorted, each once, without those outside the range."""
     return tuple(sorted({cut for cut in cuts if found.start < cut < found.end}))

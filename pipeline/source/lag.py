@@ -9,7 +9,7 @@ from pulsarium.client import Client, Message
 from pulsarium.client.admin.errors import AdminError
 from pulsarium.pipeline.source import ledgers as in_ledgers
 from pulsarium.pipeline.source.ledgers import Ledgers
-from pulsarium.pipeline.source.places import Position
+from pulsarium.pipeline.source.places import ReadPosition
 
 
 class Lag(NamedTuple):
@@ -32,7 +32,7 @@ class Lag(NamedTuple):
 NONE = Lag(0, 0, 0.0)
 
 
-async def lag_of(client: Client, topic: str, start: Position, end: Position, ledgers: Ledgers) -> Lag:
+async def lag_of(client: Client, topic: str, start: ReadPosition, end: ReadPosition, ledgers: Ledgers) -> Lag:
     """Return the lag of a stream that has read up to `start` of a topic with this end."""
     runs = ledgers.runs(start, end)
     if not runs:

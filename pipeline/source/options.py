@@ -6,12 +6,14 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
-from pulsarium.pipeline.options import ADMIN_URL, CONNECTION, BadOption, Connection, Described, Options
+from pulsarium.pipeline.options import ADMIN_URL, CONNECTION, BadOption, ConnectionOptions, Described, Options
 
 if TYPE_CHECKING:  # `help` needs only the table
+    from pulsarium.pipeline.columns.columns import Columns
     from pulsarium.pipeline.source.places import Places
-    from pulsarium.pipeline.source.topics import Topics
+    from pulsarium.pipeline.source.topics import SourceTopics
 
 OPTIONS: Sequence[Described] = (
     Described(
@@ -19,7 +21,7 @@ OPTIONS: Sequence[Described] = (
         "",
         "both",
         "URL of the REST API, http://host:8080: without it partitions are not split, positions by index, "
-        "maxBytesPerTrigger and maxMessagesPerTrigger are refused, and lost data is not noticed",
+        "maxBytesPerTrigger and maxMessagesPerTrigger are refused",
     ),
     Described(
         "topic",
@@ -32,8 +34,8 @@ OPTIONS: Sequence[Described] = (
         "topicsPattern",
         "",
         "both",
-        "all topics of a namespace whose names match a regular expression: persistent://tenant/namespace/orders-.*, or "
-        "orders-.* in public/default",
+        "all topics of a namespace whose names match a regular expression of Python: "
+        "persistent://tenant/namespace/orders-.*, or orders-.* in public/default",
     ),
     Described(
         "startingOffsets",
@@ -82,23 +84,22 @@ OPTIONS: Sequence[Described] = (
         "true",
         "both",
         "whether a read fails when data of its range is gone (retention, TTL, a deleted topic of topicsPattern), also "
-        "between the plan and a task; false: it continues with a warning; requires admin.url, except for deleted "
-        "topics. A read of a named topic that does not exist always fails",
+        "between the plan and a task; false: it continues with a warning. A read of a named topic that does not exist "
+        "always fails",
     ),
     Described(
         "predefinedSubscription",
         "",
         "stream",
         "the durable subscription that retains unprocessed messages; without a checkpoint the stream begins "
-        "where an existing subscription stands",
+        "where an existing subscription stands. No other query or consumer may use it at the same time",
     ),
     Described(
         "subscriptionPrefix",
         "spark-pulsar",
         "stream",
-        "without predefinedSubscription: prefix of the subscription's name, before a digest of the topic options. Two "
-        "queries on the same topics need different prefixes; delete the subscription of a query that you "
-        "abandon",
+        "without predefinedSubscription: prefix of the subscription's name. The name ends with a digest of the topic "
+        "options and a random part, and the checkpoint keeps it; `pulsarium abandon` deletes the subscription",
     ),
     Described(
         "allowDifferentTopicSchemas", "false", "both", "read topics of different schemas as bytes, in the column value"
@@ -133,8 +134,8 @@ def described(options: Sequence[Described]) -> str:
 class SourceOptions:
     """Validated options of reading. They can be pickled, and their `repr` shows no secret."""
 
-    connection: Connection
-    topics: Topics
+    connection: ConnectionOptions
+    topics: SourceTopics
     start: Places
     end: Places
     min_partitions: int
@@ -145,6 +146,7 @@ class SourceOptions:
     """0 for no limit."""
     fail_on_data_loss: bool
     subscription: str
+    """The subscription that the user named. Otherwise the first part of the names of subscriptions of queries."""
     is_predefined: bool
     """Whether the user named the subscription."""
     bytes_only: bool
@@ -157,13 +159,13 @@ class SourceOptions:
     @staticmethod
     def of(given: Mapping[str, str], *, streaming: bool = False) -> SourceOptions:
         """Return the options, or raise `BadOption` or `InvalidTopicName`."""
-        from pulsarium.pipeline.source.places import Earliest, Latest, ending, starting
-        from pulsarium.pipeline.source.topics import Topics
+        from pulsarium.pipeline.source.places import Earliest, EndOfTopic, ending, starting
+        from pulsarium.pipeline.source.topics import SourceTopics
 
         options = Options(given)
         options.refuse_unknown(each.name for each in (*CONNECTION, *OPTIONS))
-        connection = Connection.of(options)
-        topics = Topics.of(options)
+        connection = ConnectionOptions.of(options)
+        topics = SourceTopics.of(options)
         end = ending(options)
         if streaming and (options.text("endingOffsets") or options.text("endingTime")):
             raise BadOption('options "endingOffsets" and "endingTime" are for spark.read: a stream has no end')
@@ -175,7 +177,7 @@ class SourceOptions:
         return SourceOptions(
             connection,
             topics,
-            starting(options, Latest() if streaming else Earliest()),
+            starting(options, EndOfTopic() if streaming else Earliest()),
             end,
             options.number("minPartitions", 0, least=1),
             options.number("maxRecordsPerPartition", 250_000),
@@ -195,7 +197,20 @@ class SourceOptions:
     def has_admin(self) -> bool:
         return self.connection.admin_url is not None
 
+    def columns(self) -> Columns:
+        """Return the columns of the schema that all topics share.
 
-def _digest(topics: Topics) -> str:
+        Raise `NoSuchTopic`, and `BadOption` when the schemas differ.
+        """
+        from pulsarium.pipeline.source.topics import columns_of
+
+        return columns_of(self.connection, self.topics, bytes_only=self.bytes_only)
+
+    def new_subscription(self) -> str:
+        """Return the subscription of a query without checkpoint. No other query has the same."""
+        return self.subscription if self.is_predefined else f"{self.subscription}-{uuid4().hex[:12]}"
+
+
+def _digest(topics: SourceTopics) -> str:
     """Return a digest of the topics, which stays the same when the query restarts."""
     return hashlib.sha256(repr((sorted(topics.names), topics.pattern)).encode()).hexdigest()[:12]

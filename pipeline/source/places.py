@@ -16,11 +16,12 @@ from pulsarium.client.topics import full_name, parse
 from pulsarium.pipeline.options import ADMIN_URL, BadOption, Options
 from pulsarium.proto.errors import InvalidMessageId
 from pulsarium.proto.message_id import MessageId as WireMessageId
+from pulsarium.proto.numbers import LONG_MAX
 
 _WHOLE = -1
 
 
-class Position(NamedTuple):
+class ReadPosition(NamedTuple):
     """Position of the next message to read.
 
     A range [a, b) excludes b, and b need not exist yet, or any more.
@@ -31,32 +32,32 @@ class Position(NamedTuple):
     batch_index: int = 0
 
     @staticmethod
-    def parse(text: str) -> Position:
+    def parse(text: str) -> ReadPosition:
         """Return the position of a text that `str` wrote, a message id in Pulsar's form.
 
         Raise `InvalidMessageId` (a `ValueError`) for any other text.
         """
-        return Position.of(MessageId.from_wire(WireMessageId.parse(text)))
+        return ReadPosition.of(MessageId.from_wire(WireMessageId.parse(text)))
 
     @staticmethod
-    def of(message_id: MessageId) -> Position:
+    def of(message_id: MessageId) -> ReadPosition:
         """Return the position of a message.
 
         For a chunked message it is that of the last chunk, with which the message arrives.
         """
-        return Position(message_id.ledger_id, message_id.entry_id, max(message_id.batch_index, 0))
+        return ReadPosition(message_id.ledger_id, message_id.entry_id, max(message_id.batch_index, 0))
 
     @staticmethod
-    def behind(message_id: MessageId) -> Position:
+    def behind(message_id: MessageId) -> ReadPosition:
         """Return the position after the message, or after the entry for an id without batch index."""
-        at = Position.of(message_id)
+        at = ReadPosition.of(message_id)
         if message_id.batch_index > _WHOLE and message_id.batch_index + 1 != message_id.batch_size:
             return at._replace(batch_index=at.batch_index + 1)
         return at.next_entry
 
     @property
-    def next_entry(self) -> Position:
-        return Position(self.ledger, self.entry + 1)
+    def next_entry(self) -> ReadPosition:
+        return ReadPosition(self.ledger, self.entry + 1)
 
     def message_id(self) -> MessageId:
         """Return the id at which to begin, inclusively. The id of a whole entry has no batch index."""
@@ -67,9 +68,9 @@ class Position(NamedTuple):
         return f"{self.ledger}:{self.entry}" + (f":-1:{self.batch_index}" if self.batch_index else "")
 
 
-FIRST = Position(-1, -1)
+FIRST = ReadPosition(-1, -1)
 """Before every message."""
-LAST = Position(2**63, 0)
+LAST = ReadPosition(LONG_MAX + 1, 0)
 """Behind every message."""
 
 
@@ -79,7 +80,7 @@ class Earliest:
 
 
 @dataclass(frozen=True)
-class Latest:
+class EndOfTopic:
     """The end of the topic."""
 
 
@@ -104,7 +105,7 @@ class AtIndex:
     index: int
 
 
-Place: TypeAlias = Earliest | Latest | AtMessage | AtTime | AtIndex
+Place: TypeAlias = Earliest | EndOfTopic | AtMessage | AtTime | AtIndex
 _Read: TypeAlias = Callable[[object, str], Place]
 
 
@@ -137,8 +138,8 @@ def starting(options: Options, default: Place) -> Places:
 
 
 def ending(options: Options) -> Places:
-    """Return the places of endingOffsets or endingTime, by default `Latest`."""
-    places = _places(options, "endingOffsets", "endingTime", Latest())
+    """Return the places of endingOffsets or endingTime, by default `EndOfTopic`."""
+    places = _places(options, "endingOffsets", "endingTime", EndOfTopic())
     if Earliest() in (places.everywhere, *places.by_topic.values()):
         raise BadOption('option "endingOffsets" cannot be earliest: no message is before it')
     return places
@@ -170,7 +171,7 @@ def _offset(given: object, option: str) -> Place:
         return _message(given, option)
     text = str(given).strip()
     if text.lower() in ("earliest", "latest"):
-        return Earliest() if text.lower() == "earliest" else Latest()
+        return Earliest() if text.lower() == "earliest" else EndOfTopic()
     kind, _, rest = text.partition(":")
     if kind.lower() == "index" and rest.isdecimal():
         return AtIndex(int(rest))
@@ -194,7 +195,7 @@ def _message(given: list[object], option: str) -> Place:
         raise BadOption(f'option "{option}": {given} is not the bytes of a message id: {error}') from None
     if message_id.entry == MessageId.earliest.entry:
         return Earliest()
-    return Latest() if message_id.entry == MessageId.latest.entry else AtMessage(message_id)
+    return EndOfTopic() if message_id.entry == MessageId.latest.entry else AtMessage(message_id)
 
 
 def _time(given: object, option: str) -> Place:
@@ -210,7 +211,7 @@ def _time(given: object, option: str) -> Place:
 def _moment(text: str) -> AtTime:
     """Return the time of milliseconds, or of ISO text, in UTC unless the text has a zone. Raise `ValueError`."""
     if text.isdecimal():
-        if int(text) >= 1 << 63:
+        if int(text) > LONG_MAX:
             raise ValueError("time out of range")
         return AtTime(int(text))
     moment = datetime.fromisoformat(text)
@@ -219,7 +220,7 @@ def _moment(text: str) -> AtTime:
     return AtTime(round(moment.timestamp() * 1000))
 
 
-async def position_of(client: Client, topic: str, place: Place, *, is_end: bool = False) -> Position:
+async def position_of(client: Client, topic: str, place: Place, *, is_end: bool = False) -> ReadPosition:
     """Return the position of a place in a topic without partitions, or in one partition.
 
     With `is_end`, reading stops at the position. Raise `BadOption` for an index without admin.url, or when the broker
@@ -228,28 +229,28 @@ async def position_of(client: Client, topic: str, place: Place, *, is_end: bool 
     match place:
         case Earliest():
             return FIRST
-        case Latest():
+        case EndOfTopic():
             return await _end(client, topic)
         case AtMessage(message_id):
-            return Position.behind(message_id) if is_end else Position.of(message_id.first_chunk or message_id)
+            return ReadPosition.behind(message_id) if is_end else ReadPosition.of(message_id.first_chunk or message_id)
         case AtTime(milliseconds):
             return await _at_time(client, topic, milliseconds)
         case AtIndex(index):
             return await _at_index(client, topic, index)
 
 
-def end_of(last: MessageId) -> Position | None:
+def end_of(last: MessageId) -> ReadPosition | None:
     """Return the position after the entry of the last message, or None when there is no message."""
-    return Position(*last.entry).next_entry if last.entry_id >= 0 else None
+    return ReadPosition(*last.entry).next_entry if last.entry_id >= 0 else None
 
 
-async def _end(client: Client, topic: str) -> Position:
+async def _end(client: Client, topic: str) -> ReadPosition:
     async with client.create_reader(topic, MessageId.latest) as reader:
         [last] = await reader.get_last_message_ids()
     return end_of(last) or FIRST
 
 
-async def _at_time(client: Client, topic: str, milliseconds: int) -> Position:
+async def _at_time(client: Client, topic: str, milliseconds: int) -> ReadPosition:
     """Return the position of the first message from a time on.
 
     A seek by time finds an entry: all messages of a batch have one publish time.
@@ -260,12 +261,12 @@ async def _at_time(client: Client, topic: str, milliseconds: int) -> Position:
             message = await reader.read_next()
             if message.publish_timestamp() >= milliseconds:
                 message_id = message.message_id()
-                return Position.of(message_id.first_chunk or message_id)
+                return ReadPosition.of(message_id.first_chunk or message_id)
         [last] = await reader.get_last_message_ids()
     return end_of(last) or FIRST
 
 
-async def _at_index(client: Client, topic: str, index: int) -> Position:
+async def _at_index(client: Client, topic: str, index: int) -> ReadPosition:
     try:
         found = await message_at(client.admin.topics, topic, index)
     except InvalidConfiguration:
@@ -274,4 +275,4 @@ async def _at_index(client: Client, topic: str, index: int) -> Position:
         raise BadOption(f"index:{index}: the broker assigns no indexes to messages of {topic}: {error}") from error
     except NotFound:  # no message has this index yet
         return await _end(client, topic)
-    return FIRST if found == MessageId.earliest else Position.of(found)
+    return FIRST if found == MessageId.earliest else ReadPosition.of(found)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 
-from pulsarium.client import Client, InitialPosition
+import anyio
+
+from pulsarium.client import Client, InitialPosition, PulsarError
 from pulsarium.client.admin.errors import AdminError
+from pulsarium.client.bulk import first_entry
 from pulsarium.client.errors import TopicNotFound
 from pulsarium.pipeline.options import ADMIN_URL, BadOption
 from pulsarium.pipeline.source import lag
@@ -14,10 +18,19 @@ from pulsarium.pipeline.source import ledgers as in_ledgers
 from pulsarium.pipeline.source.cutting import Cutting
 from pulsarium.pipeline.source.ledgers import Ledgers
 from pulsarium.pipeline.source.losses import LossCheck, expecting
-from pulsarium.pipeline.source.offsets import Offset, Split, TopicOffset, decode, encode, splits
+from pulsarium.pipeline.source.offsets import (
+    Offset,
+    TopicOffset,
+    TopicRange,
+    begins,
+    decode,
+    encode,
+    splits,
+    subscription_of,
+)
 from pulsarium.pipeline.source.options import SourceOptions
-from pulsarium.pipeline.source.places import FIRST, Earliest, Latest, Position, end_of, position_of
-from pulsarium.pipeline.source.subscription import Subscription
+from pulsarium.pipeline.source.places import FIRST, Earliest, EndOfTopic, ReadPosition, position_of
+from pulsarium.pipeline.source.subscription import SourceSubscription, SubscriptionLook
 from pulsarium.pipeline.source.topics import each
 
 
@@ -31,31 +44,36 @@ class Planner:
         self._client = client
         self._options = options
         self._loss = LossCheck(fail=options.fail_on_data_loss)
-        holds_back = options.has_admin and options.fail_on_data_loss  # matters in this case only, see Ledgers.lost_from
-        self._subscription = Subscription(client, options.subscription, holds_back=holds_back)
+        self._subscription: SourceSubscription | None = None
         self._cutting = Cutting(client, options)
         self._topics: Sequence[str] = ()
         self._looked: float | None = None
-        self._checked = False
-        self._warned = False
-        self._targets: Mapping[str, Position] | None = None
+        self._initial: Offset | None = None
+        self._targets: Mapping[str, ReadPosition] | None = None
         self._found: dict[str, Ledgers] = {}
-        self._ends: Mapping[str, Position] = {}
-        self._reached: Mapping[str, Position] = {}
+        self._ends: Mapping[str, ReadPosition] = {}
+        self._starts: Mapping[str, ReadPosition] = {}
+        self._reached: Mapping[str, ReadPosition] = {}
+        self._lost: dict[str, ReadPosition] = {}
+        """Start of the loss of each topic that the log has reported."""
 
     async def aclose(self) -> None:
-        await self._subscription.aclose()
+        if self._subscription is not None:
+            await self._subscription.aclose()
 
     async def initial(self) -> Offset:
-        """Return where a stream without checkpoint begins, and seek the subscription to it."""
-        topics = await self._find(anew=True)
-        self._options.start.check(topics, "startingOffsets")
-        starts = await each(topics, self._start_of)
-        starts |= await self._firsts(topic for topic, start in starts.items() if start == FIRST)
-        if not self._options.is_predefined:
-            await self._warn_of_others(topics)  # before the seek, which disconnects all consumers for a moment
-            await self._subscription.begin(starts)
-        return encode({topic: TopicOffset(start) for topic, start in starts.items()})
+        """Return where a query without committed batches begins.
+
+        Spark asks this several times, and again when the first batch is repeated. So the query's own subscription is
+        made by `latest`.
+        """
+        if self._initial is None:
+            topics = await self._find(anew=True)
+            self._options.start.check(topics, "startingOffsets")
+            starts = await each(topics, self._start_of)
+            name = self._options.new_subscription()
+            self._initial = encode({topic: TopicOffset(start) for topic, start in starts.items()}, name)
+        return self._initial
 
     async def stop_at_present(self) -> None:
         """End this run at the present ends of the topics, for Trigger.AvailableNow.
@@ -63,7 +81,7 @@ class Planner:
         Spark calls this before `initial`, which checks whether the subscription exists. So it must not be created here.
         """
         topics = await self._find(anew=True)
-        self._targets = await each(topics, lambda topic: position_of(self._client, topic, Latest()))
+        self._targets = await each(topics, lambda topic: position_of(self._client, topic, EndOfTopic()))
 
     async def latest(self, start: Offset, most_bytes: int, most_messages: int) -> Offset:
         """Return where the next micro-batch ends, or `start` when there are no new messages.
@@ -71,30 +89,46 @@ class Planner:
         `most_bytes` and `most_messages` limit the batch; 0 is no limit. Everything before `start` is processed, because
         Spark has recorded that.
         """
+        subscription = self._subscription_of(start)
+        if start != self._initial or self._options.is_predefined or subscription.has_begun:
+            return await self._latest(start, most_bytes, most_messages)
+        try:
+            await subscription.seek({topic: one.next for topic, one in decode(start).items()})
+            return await self._latest(start, most_bytes, most_messages)
+        except BaseException:
+            with anyio.CancelScope(shield=True), suppress(PulsarError):
+                await subscription.delete()  # no checkpoint has its name yet, so no later run would find it
+            raise
+
+    async def _latest(self, start: Offset, most_bytes: int, most_messages: int) -> Offset:
+        subscription = self._subscription_of(start)
         done = {topic: one.next for topic, one in decode(start).items()}
-        topics, ends = await self._topics_with_ends()
+        topics, looks = await self._topics_with_looks(subscription)
         gone = set(done) - set(topics)
         self._loss.topics(sorted(gone), done)
-        begins = {topic: done.get(topic, FIRST) for topic in topics}
-        self._ends, self._reached = ends, begins
+        starts = await self._checked({topic: done.get(topic, FIRST) for topic in topics}, looks, subscription)
+        ends = {topic: look.end for topic, look in looks.items()}
+        self._ends, self._starts, self._reached = ends, starts, starts
         if self._targets is not None:
             ends = {topic: min(end, self._targets.get(topic, FIRST)) for topic, end in ends.items()}
-        new = {topic: (begins[topic], end) for topic, end in ends.items() if end > begins[topic]}
-        await self._warn_of_others(topics)
-        ledgers = await self._ledgers(new if self._checked else topics)
-        self._check(done, ledgers)
-        known = {topic: place for topic, place in begins.items() if topic in done}
-        await self._subscription.move_up(known, ledgers)
+        new = {topic: (starts[topic], end) for topic, end in ends.items() if end > starts[topic]}
+        ledgers = await self._ledgers(new)
+        # a topic without messages may begin in another ledger when it has some
+        known = {topic: FIRST if done[topic] == FIRST else starts[topic] for topic in topics if topic in done}
+        await subscription.move_up(known, ledgers)
+        kept = {topic: TopicOffset(place) for topic, place in known.items()}
         if not new:
-            return start if not gone else {topic: start[topic] for topic in start if topic not in gone}
+            return encode(kept, subscription.name) if gone else start
         if most_bytes:
             new = _limited(new, ledgers, most_bytes)
         if most_messages:
             new = await self._cutting.limited(new, ledgers, most_messages)
-        self._reached = begins | {topic: end for topic, (_, end) in new.items()}
+        self._reached = starts | {topic: end for topic, (_, end) in new.items()}
         cuts = await self._cutting.cuts(new, ledgers)
-        reached = {topic: TopicOffset(end, cuts[topic]) for topic, (_, end) in new.items()}
-        return encode({topic: TopicOffset(place) for topic, place in known.items()} | reached)
+        for topic, (begin, end) in new.items():
+            is_stored = start != self._initial and begin == done.get(topic)
+            kept[topic] = TopicOffset(end, cuts[topic], None if is_stored else begin)
+        return encode(kept, subscription.name)
 
     async def report(self) -> dict[str, dict[str, str]] | None:
         """Return the ends of the topics at the last batch, and the lag of the batch behind them. None: no batch yet."""
@@ -121,27 +155,76 @@ class Planner:
 
     async def check(self, start: Offset, end: Offset) -> None:
         """Raise `DataLoss` when messages of a replayed micro-batch are gone."""
-        if self._checked or not self._options.has_admin:
+        starts = begins(start, end)
+        # Spark also calls with the newest offset of its checkpoint twice
+        if start == end or all(self._starts.get(topic) == place for topic, place in starts.items()):
             return
-        there = set(await self._find())
-        done = {topic: one.next for topic, one in decode(start).items()}
-        self._loss.topics(sorted(set(end) - there), {topic: done.get(topic, FIRST) for topic in end})
-        self._check(done, await self._ledgers(topic for topic in end if topic in there))
+        there = [topic for topic in await self._find() if topic in starts]
+        self._loss.topics(sorted(set(starts) - set(there)), starts)
+        subscription = self._subscription_of(end)
+        looks = await each(there, subscription.look)
+        await self._checked({topic: starts[topic] for topic in there}, looks, subscription)
+        await self._ledgers(there)
 
-    def splits(self, start: Offset, end: Offset) -> list[Split]:
+    def splits(self, start: Offset, end: Offset) -> list[TopicRange]:
         """Return the splits between two offsets, with the entries that they are known to have."""
         return expecting(splits(start, end), self._found)
 
     # ---- internals
 
-    async def _topics_with_ends(self) -> tuple[Sequence[str], dict[str, Position]]:
-        """Return the topics and their ends. Raise `NoSuchTopic` for a topic that was deleted."""
+    def _subscription_of(self, kept: Offset) -> SourceSubscription:
+        """Return the subscription that an offset names. Raise `BadOption` when the options name another one."""
+        name = subscription_of(kept)
+        if self._options.is_predefined and name != self._options.subscription:
+            raise BadOption(
+                f"the subscription of the checkpoint is {name}, and predefinedSubscription is "
+                f"{self._options.subscription}: omit predefinedSubscription, or use another checkpointLocation"
+            )
+        return self._subscription_named(name)
+
+    def _subscription_named(self, name: str) -> SourceSubscription:
+        if self._subscription is None or self._subscription.name != name:
+            self._subscription = SourceSubscription(self._client, name)
+        return self._subscription
+
+    async def _checked(
+        self,
+        starts: Mapping[str, ReadPosition],
+        looks: Mapping[str, SubscriptionLook],
+        subscription: SourceSubscription,
+    ) -> dict[str, ReadPosition]:
+        """Return the starts, with the first position in place of FIRST. Raise `DataLoss`, or log a warning.
+
+        The broker keeps everything that the subscription has not passed. A subscription that has passed a start was
+        skipped, moved or made anew, or its messages expired. It is moved back, and as far as the broker does not
+        allow that, data is lost.
+        """
+        passed = {topic: start for topic, start in starts.items() if looks[topic].has_passed(start)}
+        passed = {topic: start for topic, start in passed.items() if self._lost.get(topic) != start}
+        await subscription.seek(passed)
+        back = dict(looks) | await each(passed, subscription.look)
+        lost = {
+            topic: first for topic in passed if (first := back[topic].first) and back[topic].has_passed(starts[topic])
+        }
+        self._loss.positions(starts, lost)
+        replaced = {topic: looks[topic].end for topic, start in starts.items() if FIRST < looks[topic].end < start}
+        self._loss.replaced(starts, replaced)
+        self._lost |= {topic: starts[topic] for topic in (*lost, *replaced)}
+        return {
+            topic: back[topic].first or FIRST if start == FIRST or topic in replaced else start
+            for topic, start in starts.items()
+        }
+
+    async def _topics_with_looks(
+        self, subscription: SourceSubscription
+    ) -> tuple[Sequence[str], dict[str, SubscriptionLook]]:
+        """Return the topics, and what the broker tells of each. Raise `NoSuchTopic` for a topic that was deleted."""
         topics = await self._find()
         try:
-            return topics, await each(topics, self._end_of)
+            return topics, await each(topics, subscription.look)
         except TopicNotFound:  # deleted since the last look
             topics = await self._find(anew=True)
-            return topics, await each(topics, self._end_of)
+            return topics, await each(topics, subscription.look)
 
     async def _find(self, *, anew: bool = False) -> Sequence[str]:
         now = time.monotonic()
@@ -150,12 +233,13 @@ class Planner:
             self._looked = now
         return self._topics
 
-    async def _start_of(self, topic: str) -> Position:
+    async def _start_of(self, topic: str) -> ReadPosition:
         """Return the start of a topic: where an existing subscription stands, or what the options say."""
         place, name = self._options.start.of(topic), self._options.subscription
         if not self._options.is_predefined:
             return await position_of(self._client, topic, place)
-        if not isinstance(place, Earliest | Latest):
+        subscription = self._subscription_named(name)
+        if not isinstance(place, Earliest | EndOfTopic):
             if not self._options.has_admin:
                 raise BadOption(
                     "a new predefinedSubscription begins at earliest or latest; any other start needs "
@@ -163,26 +247,20 @@ class Planner:
                 )
             if name not in await self._client.admin.topics.get_subscriptions(topic):
                 start = await position_of(self._client, topic, place)
-                await self._subscription.begin({topic: start})
+                await subscription.seek({topic: start})
                 return start
         initial = InitialPosition.Earliest if place == Earliest() else InitialPosition.Latest
-        await self._subscription.join(topic, initial)
-        _, done = await self._subscription.last_message(topic)
-        if done is None:
+        await subscription.join(topic, initial)
+        end, at = await subscription.look(topic)
+        if at is None:
             raise BadOption(f"{topic}: the broker does not tell the position of {name}: omit predefinedSubscription")
-        start = Position(*done.entry).next_entry if done.ledger_id >= 0 else FIRST
-        ledgers = (await self._ledgers([topic])).get(topic)
-        # messages before the subscription's own position are not lost
-        return (ledgers and ledgers.lost_from(start)) or start
-
-    async def _firsts(self, topics: Iterable[str]) -> dict[str, Position]:
-        """Return the first positions of these topics, if known, so that a later loss of unread messages shows."""
-        ledgers = await self._ledgers(topics)
-        return {topic: Position(found.all[0].id, 0) for topic, found in ledgers.items() if found.all}
-
-    async def _end_of(self, topic: str) -> Position:
-        last, _ = await self._subscription.last_message(topic)
-        return end_of(last) or FIRST
+        if end == FIRST:
+            return FIRST
+        if at >= end:  # hold the last entry, because the broker may delete a ledger that has nothing else to keep
+            await subscription.seek({topic: end})
+            return end
+        first = await first_entry(self._client, topic)  # the broker may have deleted what the subscription has passed
+        return max(at, ReadPosition(*first)) if first else at
 
     async def _ledgers(self, topics: Iterable[str]) -> dict[str, Ledgers]:
         if not self._options.has_admin:
@@ -191,21 +269,10 @@ class Planner:
         self._found |= found
         return found
 
-    async def _warn_of_others(self, topics: Sequence[str]) -> None:
-        """Warn once of other consumers of the subscription."""
-        if self._options.has_admin and not self._warned:
-            self._warned = True
-            await self._subscription.warn_of_others(topics)
-
-    def _check(self, done: Mapping[str, Position], ledgers: Mapping[str, Ledgers]) -> None:
-        found = {topic: one for topic, one in ledgers.items() if topic in done}
-        self._loss.ledgers(done, found, self._options.subscription)
-        self._checked = True
-
 
 def _limited(
-    new: Mapping[str, tuple[Position, Position]], ledgers: Mapping[str, Ledgers], most: int
-) -> dict[str, tuple[Position, Position]]:
+    new: Mapping[str, tuple[ReadPosition, ReadPosition]], ledgers: Mapping[str, Ledgers], most: int
+) -> dict[str, tuple[ReadPosition, ReadPosition]]:
     """Return ranges that have about `most` bytes together.
 
     Each topic has a share by its size, and at least one entry, because a big entry would never be read otherwise.

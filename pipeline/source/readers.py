@@ -28,22 +28,22 @@ from pulsarium.pipeline.source.cutting import Cutting
 from pulsarium.pipeline.source.filters import MOST, Selection
 from pulsarium.pipeline.source.ledgers import Ledgers
 from pulsarium.pipeline.source.losses import LossCheck, expecting
-from pulsarium.pipeline.source.offsets import Offset, Split, TopicOffset, splits_of
+from pulsarium.pipeline.source.offsets import Offset, TopicOffset, TopicRange, splits_of
 from pulsarium.pipeline.source.options import SourceOptions
-from pulsarium.pipeline.source.places import FIRST, LAST, AtIndex, Position, position_of
+from pulsarium.pipeline.source.places import FIRST, LAST, AtIndex, ReadPosition, position_of
 from pulsarium.pipeline.source.planning import Planner
 from pulsarium.pipeline.source.reading import reading
 from pulsarium.pipeline.source.task import read
-from pulsarium.pipeline.source.topics import columns_of, each
+from pulsarium.pipeline.source.topics import each
 
 
 class PulsarReader(DataSourceReader):
     """Reader of one query. The end `latest` is that at planning time."""
 
     def __init__(self, options: SourceOptions, wanted: StructType, columns: Columns | None = None) -> None:
-        """Prepare the columns `wanted` of `columns`, which `columns_of` looks up unless they are given."""
+        """Prepare the columns `wanted` of `columns`, which `SourceOptions.columns` looks up unless they are given."""
         self._options = options
-        self._reading = reading(options, wanted, columns or columns_of(options))
+        self._reading = reading(options, wanted, columns or options.columns())
 
     @reason_first()
     def partitions(self) -> Sequence[InputPartition]:
@@ -55,7 +55,7 @@ class PulsarReader(DataSourceReader):
             return pulsar.call(plan, pulsar.client, self._options, self._reading.selection)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        if not isinstance(partition, Split):  # Spark's own partition, for an empty range
+        if not isinstance(partition, TopicRange):  # Spark's own partition, for an empty range
             return
         with reason_first():
             yield from read(self._reading, partition)
@@ -73,7 +73,7 @@ class FilteringReader(PulsarReader):
         return filters  # Spark applies all of them to the rows, too
 
 
-async def plan(client: Client, options: SourceOptions, selection: Selection) -> list[Split]:
+async def plan(client: Client, options: SourceOptions, selection: Selection) -> list[TopicRange]:
     """Return the splits of everything to read, by topic, each topic's in order."""
     found = await options.topics.find(client)
     options.start.check(found, "startingOffsets")
@@ -82,7 +82,7 @@ async def plan(client: Client, options: SourceOptions, selection: Selection) -> 
     starts = await each(topics, lambda topic: position_of(client, topic, options.start.of(topic)))
     ends = await each(topics, lambda topic: position_of(client, topic, options.end.of(topic), is_end=True))
     bounds = await each(topics, lambda topic: _bounds(client, topic, options, selection))
-    ranges: dict[str, tuple[Position, Position]] = {}
+    ranges: dict[str, tuple[ReadPosition, ReadPosition]] = {}
     for topic in topics:
         start, end = max(starts[topic], bounds[topic][0]), min(ends[topic], bounds[topic][1])
         if start < end:
@@ -100,7 +100,7 @@ async def plan(client: Client, options: SourceOptions, selection: Selection) -> 
 
 async def _bounds(
     client: Client, topic: str, options: SourceOptions, selection: Selection
-) -> tuple[Position, Position]:
+) -> tuple[ReadPosition, ReadPosition]:
     """Return the range of a topic that has all messages with a selected index, as far as the broker tells it."""
     first, last = FIRST, LAST
     if options.has_admin:
@@ -122,7 +122,7 @@ class PulsarStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, options: SourceOptions, wanted: StructType, columns: Columns | None = None) -> None:
         """Prepare the columns, as `PulsarReader` does."""
         self._options = options
-        self._reading = reading(options, wanted, columns or columns_of(options))
+        self._reading = reading(options, wanted, columns or options.columns())
         self._pulsar: Pulsar | None = None
         self._planner: Planner
 
@@ -169,7 +169,7 @@ class PulsarStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._planner.splits(start, end)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, Split)
+        assert isinstance(partition, TopicRange)
         with reason_first():
             yield from read(self._reading, partition)
 

@@ -12,11 +12,11 @@ from pulsarium.client import Client, Message, MessageId, PulsarError
 from pulsarium.client.bulk import BYTES, Decoded, Decoder, Onlooker, TopicReader
 from pulsarium.pipeline.columns.columns import Columns
 from pulsarium.pipeline.columns.reading import BatchBuilder
-from pulsarium.pipeline.options import Connection
+from pulsarium.pipeline.options import ConnectionOptions
 from pulsarium.pipeline.source.filters import Selection
-from pulsarium.pipeline.source.offsets import Split
+from pulsarium.pipeline.source.offsets import TopicRange
 from pulsarium.pipeline.source.options import SourceOptions
-from pulsarium.pipeline.source.places import FIRST, Position
+from pulsarium.pipeline.source.places import FIRST, ReadPosition
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 _ENTRIES_OF_OTHERS = 100
@@ -49,7 +49,7 @@ class LookBack(Onlooker):
     `needed_from` tells where to read again.
     """
 
-    def __init__(self, start: Position, end: Position) -> None:
+    def __init__(self, start: ReadPosition, end: ReadPosition) -> None:
         self.orphan: tuple[int, int] | None = None
         """Entry with the last chunk of such a message."""
         self.damage = ""
@@ -71,13 +71,13 @@ class LookBack(Onlooker):
         if chunk is None or entry is None or self.orphan is not None:
             return
         is_last = chunk.chunk_id == chunk.num_chunks_from_msg - 1
-        is_ours = self._start <= Position(*entry) < self._end
+        is_ours = self._start <= ReadPosition(*entry) < self._end
         if is_last and is_ours and chunk.uuid not in begun and self._tries.get(entry, 0) < len(_STEPS):
             self.orphan, self._size = entry, chunk.num_chunks_from_msg
 
     def unreadable(self, message_id: MessageId, error: PulsarError) -> None:
-        if self._start[:2] <= message_id.entry and Position.of(message_id) < self._end:
-            self.damage = self.damage or f"the entry at {Position.of(message_id)}: {error}"
+        if self._start[:2] <= message_id.entry and ReadPosition.of(message_id) < self._end:
+            self.damage = self.damage or f"the entry at {ReadPosition.of(message_id)}: {error}"
 
     def needed_from(self) -> MessageId:
         """Return where the first chunk of the message may be.
@@ -121,7 +121,7 @@ class ReadError(RuntimeError):
 class Reading:
     """Settings for reading splits. The workers get them with their tasks."""
 
-    connection: Connection
+    connection: ConnectionOptions
     columns: Columns
     wanted: StructType
     poll_timeout: float
@@ -135,8 +135,8 @@ class Reading:
 class SplitReader:
     """Reader of a split's messages, one after another."""
 
-    def __init__(self, client: Client, split: Split, reading: Reading) -> None:
-        self.at: Position = split.start
+    def __init__(self, client: Client, split: TopicRange, reading: Reading) -> None:
+        self.at: ReadPosition = split.start
         """Position of the next message to read."""
         self._client = client
         self._split = split
@@ -198,11 +198,11 @@ class SplitReader:
                     message = take()
                     found = message.message_id()
                     if found.entry >= last:
-                        if Position.of(found) >= end:
+                        if ReadPosition.of(found) >= end:
                             return True
                         add(message)
                         message_id = found
-                        if Position.behind(found) >= end:
+                        if ReadPosition.behind(found) >= end:
                             return True
                     else:
                         add(message)
@@ -210,7 +210,7 @@ class SplitReader:
             return False
         finally:
             if message_id is not None:
-                self.at = Position.behind(message_id)
+                self.at = ReadPosition.behind(message_id)
 
     def _at_once(self, reader: TopicReader) -> int:
         """Return how many messages can be read before the position is checked again."""

@@ -3,60 +3,92 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
-from uuid import uuid4
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import anyio
 
 from pulsarium.client import Client, Consumer, InitialPosition, MessageId, PulsarError
-from pulsarium.client.admin.errors import AdminError
 from pulsarium.client.bulk import last_message, standing_consumer
+from pulsarium.client.errors import ConsumerBusy
 from pulsarium.pipeline.source.ledgers import Ledgers
-from pulsarium.pipeline.source.places import FIRST, Position
+from pulsarium.pipeline.source.places import FIRST, ReadPosition, end_of
 from pulsarium.pipeline.source.topics import each
 
 _logger = logging.getLogger(__name__)
 
+HELD = 1
+"""Processed entries that stay unacknowledged, so that their ledger is not deleted while reading continues in it.
 
-class Subscription:
+Then a deleted ledger means lost data.
+"""
+
+TAKEOVER = 15.0
+"""Seconds to wait for the consumer of the query's previous run, which the broker may still have."""
+
+
+class SubscriptionInUse(RuntimeError):
+    """A subscription of a query that another query, or another program, uses."""
+
+
+class SubscriptionLook(NamedTuple):
+    """The end of a topic, and the position of a subscription."""
+
+    end: ReadPosition
+    """After the last message, or FIRST without messages."""
+    first: ReadPosition | None
+    """The first position that is not acknowledged, or None when the broker does not tell it."""
+
+    def has_passed(self, start: ReadPosition) -> bool:
+        """Return whether the subscription does not keep everything from `start` on."""
+        if self.first is None:
+            return False
+        if start == FIRST or (start.entry == start.batch_index == self.first.entry == 0):
+            return self.first.entry > 0  # the broker may have replaced an empty ledger
+        return self.first > start
+
+
+class SourceSubscription:
     """A subscription with one consumer on each topic, which receives no messages.
 
-    Its position follows what Spark has recorded, and is never ahead.
+    Its position follows what Spark has recorded, and is never ahead. No other consumer can join it.
     """
 
-    def __init__(self, client: Client, name: str, *, holds_back: bool) -> None:
-        """Prepare the subscription.
-
-        With `holds_back` the last processed entry stays unacknowledged, so that its ledger is not deleted while reading
-        continues in it. Then a deleted ledger means lost data.
-        """
+    def __init__(self, client: Client, name: str) -> None:
         self.name = name
         self._client = client
-        self._held = 1 if holds_back else 0
-        self._consumer_name = f"spark-{uuid4().hex[:10]}"  # tells the consumers of this query from all others
         self._members: dict[str, Consumer[bytes]] = {}
-        self._moved: dict[str, Position] = {}
+        self._moved: dict[str, ReadPosition] = {}
 
-    async def last_message(self, topic: str) -> tuple[MessageId, MessageId | None]:
-        """Return the last message of a topic, and the subscription's mark-delete position if the broker tells it."""
-        return await last_message(await self._member(topic))
+    @property
+    def has_begun(self) -> bool:
+        """Return whether a seek has moved it to the start of the query."""
+        return bool(self._moved)
 
-    async def begin(self, starts: Mapping[str, Position]) -> None:
-        """Seek to the start of a new stream, forward or backward."""
+    async def look(self, topic: str) -> SubscriptionLook:
+        last, done = await last_message(await self._member(topic))
+        return SubscriptionLook(end_of(last) or FIRST, None if done is None else ReadPosition(*done.entry).next_entry)
+
+    async def seek(self, starts: Mapping[str, ReadPosition]) -> None:
+        """Move to the start of a stream, forward or backward."""
 
         async def one(topic: str) -> None:
             consumer, start = await self._member(topic), starts[topic]
-            held = Position(start.ledger, max(start.entry - self._held, 0))
+            held = ReadPosition(start.ledger, max(start.entry - HELD, 0))
             await consumer.seek(MessageId.earliest if start == FIRST else held.message_id())
             self._moved[topic] = start
 
         await each(starts, one)
 
-    async def move_up(self, starts: Mapping[str, Position], ledgers: Mapping[str, Ledgers]) -> None:
+    async def move_up(self, starts: Mapping[str, ReadPosition], ledgers: Mapping[str, Ledgers]) -> None:
         """Acknowledge everything before these positions. A failed topic is tried again with the next batch."""
 
         async def one(topic: str) -> None:
-            start, known = starts[topic], ledgers.get(topic) or Ledgers([], {})
-            done = known.before(start, held=self._held)
-            if start == self._moved.get(topic) or done is None:
+            start, before = starts[topic], self._moved.get(topic, FIRST)
+            done = (ledgers.get(topic) or Ledgers([])).before(start, held=HELD)
+            if done is None and before.entry > 0 and before.ledger < start.ledger:
+                done = ReadPosition(before.ledger, before.entry - 1)  # the entry before `start` is in the newer ledger
+            if start == before or done is None:
                 return
             try:
                 consumer = await self._member(topic)
@@ -79,34 +111,42 @@ class Subscription:
         """Subscribe to a topic. A new subscription begins at `initial_position`."""
         await self._member(topic, initial_position)
 
+    async def delete(self) -> None:
+        """Delete the subscription from all topics that it has joined."""
+
+        async def one(topic: str) -> None:
+            await self._members.pop(topic).unsubscribe()
+
+        await each(list(self._members), one)
+
     async def aclose(self) -> None:
         await each(list(self._members), self.forget)
 
     async def _member(self, topic: str, initial: InitialPosition = InitialPosition.Earliest) -> Consumer[bytes]:
-        """Return the consumer of a topic. Raise `TopicNotFound` when the topic was deleted."""
+        """Return the consumer of a topic.
+
+        Raise `TopicNotFound` when the topic was deleted, and `SubscriptionInUse`.
+        """
         if topic not in self._members:
-            consumer = standing_consumer(self._client, topic, self.name, initial, self._consumer_name)
-            await consumer.__aenter__()
-            self._members[topic] = consumer
+            try:
+                self._members[topic] = await self._joined(topic, initial)
+            except ConsumerBusy as error:
+                raise SubscriptionInUse(
+                    f"{topic}: another query or program uses the subscription {self.name}, and would move it past "
+                    "messages that this query needs. A checkpoint is for one query at a time: stop the other one, or "
+                    "use another checkpointLocation. Queries with checkpoints of their own must not name the same "
+                    "predefinedSubscription"
+                ) from error
         return self._members[topic]
 
-    async def warn_of_others(self, topics: Iterable[str]) -> None:
-        """Warn when another consumer uses the subscription of one of these topics. Needs the admin API."""
-        for topic, others in (await each(topics, self._others)).items():
-            if others:
-                _logger.warning(
-                    "%s: another consumer (%s) uses the subscription %s. Give each query on the same topics another "
-                    "subscriptionPrefix, because a shared subscription may move past messages that one of them needs",
-                    topic,
-                    ", ".join(others),
-                    self.name,
-                )
-
-    async def _others(self, topic: str) -> list[str]:
-        try:
-            stats = await self._client.admin.topics.get_stats(topic)
-        except AdminError:
-            return []
-        found = stats.get("subscriptions", {}).get(self.name, {}).get("consumers", [])
-        names = [str(each.get("consumerName", "")) for each in found]
-        return [name for name in names if name != self._consumer_name]
+    async def _joined(self, topic: str, initial: InitialPosition) -> Consumer[bytes]:
+        """Return a new consumer. Raise `ConsumerBusy` when another one stays on the subscription."""
+        deadline = anyio.current_time() + TAKEOVER
+        while True:
+            consumer = standing_consumer(self._client, topic, self.name, initial, "spark")
+            try:
+                return await consumer.__aenter__()
+            except ConsumerBusy:
+                if anyio.current_time() >= deadline:
+                    raise
+                await anyio.sleep(0.2)

@@ -11,21 +11,21 @@ import pyarrow.compute as pc
 
 from pulsarium.client import PulsarError
 from pulsarium.client.errors import TopicNotFound
-from pulsarium.pipeline.columns.from_numpy import of_bytes
 from pulsarium.pipeline.columns.names import KEY
+from pulsarium.pipeline.columns.ragged import of_bytes
 from pulsarium.pipeline.entries.builder import EntryBuilder
 from pulsarium.pipeline.entries.fields import Unusual
-from pulsarium.pipeline.entries.rows import Part, Taken
+from pulsarium.pipeline.entries.rows import EntryPart, TakenEntry
 from pulsarium.pipeline.pulsar import Pulsar
 from pulsarium.pipeline.source import reading
 from pulsarium.pipeline.source.entries import SplitEntries
 from pulsarium.pipeline.source.losses import Watch
-from pulsarium.pipeline.source.offsets import Split
-from pulsarium.pipeline.source.places import Position
+from pulsarium.pipeline.source.offsets import TopicRange
+from pulsarium.pipeline.source.places import ReadPosition
 from pulsarium.pipeline.source.reading import ReadError, Reading, SplitReader
 
 
-def read(settings: Reading, split: Split) -> Iterator[pa.RecordBatch]:
+def read(settings: Reading, split: TopicRange) -> Iterator[pa.RecordBatch]:
     """Yield each selected message of a split once, in order.
 
     Raise `ReadError`, `DataLoss`, or `BadMessage` for a message that does not fit its schema.
@@ -48,7 +48,7 @@ def _of_keys(batches: Iterator[pa.RecordBatch], keys: Collection[bytes | str | N
             yield found
 
 
-def _all(settings: Reading, split: Split) -> Iterator[pa.RecordBatch]:
+def _all(settings: Reading, split: TopicRange) -> Iterator[pa.RecordBatch]:
     with Pulsar(settings.connection) as pulsar:
         watch = Watch(pulsar, split, fail=settings.fail_on_data_loss)
         entries = _Entries(pulsar, split, settings, watch)
@@ -67,7 +67,7 @@ def _all(settings: Reading, split: Split) -> Iterator[pa.RecordBatch]:
 class _Entries:
     """The entries of a split, up to the first that is a chunk, encrypted, damaged or otherwise unusual."""
 
-    def __init__(self, pulsar: Pulsar, split: Split, settings: Reading, watch: Watch) -> None:
+    def __init__(self, pulsar: Pulsar, split: TopicRange, settings: Reading, watch: Watch) -> None:
         self.at = split.start
         """Position behind the last message of the batches."""
         self.is_done = False
@@ -76,7 +76,7 @@ class _Entries:
         self._watch = watch
         self._entries = SplitEntries(pulsar.client, split, settings)
         self._builder = EntryBuilder(settings.columns, settings.wanted)
-        self._taken: list[Taken] = []
+        self._taken: list[TakenEntry] = []
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield batches until the end of the split, or until an unusual entry."""
@@ -116,13 +116,13 @@ class _Entries:
             self.at = behind(taken[-1].part)
 
 
-def behind(part: Part) -> Position:
+def behind(part: EntryPart) -> ReadPosition:
     """Return the position after the messages of an entry."""
-    at = Position(*part.entry.message_id().entry)
+    at = ReadPosition(*part.entry.message_id().entry)
     return at._replace(batch_index=part.last) if part.last < part.size else at.next_entry
 
 
-def _messages(pulsar: Pulsar, split: Split, settings: Reading, watch: Watch) -> Iterator[pa.RecordBatch]:
+def _messages(pulsar: Pulsar, split: TopicRange, settings: Reading, watch: Watch) -> Iterator[pa.RecordBatch]:
     messages = SplitReader(pulsar.client, split, settings)
     try:
         builder = settings.columns.for_reading(settings.wanted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import anyio
 
@@ -14,11 +14,8 @@ from pulsarium.client.bulk import together, topics_matching
 from pulsarium.client.errors import TopicNotFound
 from pulsarium.client.topics import full_name, parse
 from pulsarium.pipeline.columns.columns import Columns
-from pulsarium.pipeline.options import BadOption, Options
+from pulsarium.pipeline.options import BadOption, ConnectionOptions, Options
 from pulsarium.pipeline.pulsar import Pulsar
-
-if TYPE_CHECKING:
-    from pulsarium.pipeline.source.options import SourceOptions
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -48,7 +45,7 @@ class NoSuchTopic(LookupError):
 
 
 @dataclass(frozen=True)
-class Topics:
+class SourceTopics:
     """Topics by name, or by a pattern."""
 
     names: tuple[str, ...] = ()
@@ -56,7 +53,7 @@ class Topics:
     pattern: str | None = None
 
     @staticmethod
-    def of(options: Options) -> Topics:
+    def of(options: Options) -> SourceTopics:
         """Return the topics of the options.
 
         Raise `BadOption` unless exactly one of topic, topics and topicsPattern is given, and `InvalidTopicName`.
@@ -72,7 +69,7 @@ class Topics:
                 re.compile(pattern)
             except re.error as error:
                 raise BadOption(f'option "topicsPattern" is not a regular expression: {error}') from None
-            return Topics(pattern=pattern)
+            return SourceTopics(pattern=pattern)
         text = options.required(given[0])
         found = [text] if given[0] == "topic" else [one.strip() for one in text.split(",") if one.strip()]
         names = tuple(dict.fromkeys(map(full_name, found)))
@@ -82,7 +79,7 @@ class Topics:
                 raise BadOption(f"{name} is scalable, and the source cannot read it: use pulsarium.client.scalable")
             if not parsed.is_persistent:
                 raise BadOption(f"{name} is not persistent: the broker stores no messages to read")
-        return Topics(names)
+        return SourceTopics(names)
 
     def __str__(self) -> str:
         return self.pattern if self.pattern is not None else ", ".join(self.names)
@@ -116,20 +113,20 @@ async def _partitions(client: Client, name: str) -> Sequence[str]:
     return found
 
 
-def columns_of(options: SourceOptions) -> Columns:
+def columns_of(connection: ConnectionOptions, topics: SourceTopics, *, bytes_only: bool) -> Columns:
     """Return the columns of the schema that all topics share.
 
     Raise `NoSuchTopic`, and `BadOption` when the schemas differ.
     """
-    with Pulsar(options.connection) as pulsar:
-        return Columns.of(pulsar.call(_common, pulsar.client, options))
+    with Pulsar(connection) as pulsar:
+        return Columns.of(pulsar.call(_common, pulsar.client, topics, bytes_only))
 
 
-async def _common(client: Client, options: SourceOptions) -> SchemaInfo | None:
-    topics = await options.topics.find(client)
-    if options.bytes_only:
+async def _common(client: Client, topics: SourceTopics, bytes_only: bool) -> SchemaInfo | None:
+    found_topics = await topics.find(client)
+    if bytes_only:
         return None
-    names: Sequence[str] = sorted({str(parse(topic).partitioned_name) for topic in topics})
+    names: Sequence[str] = sorted({str(parse(topic).partitioned_name) for topic in found_topics})
     found = await each(names, lambda name: _schema(client, name))
     kinds: dict[tuple[int, bytes] | None, str] = {}
     for name, info in found.items():

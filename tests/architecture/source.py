@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("proto", "capture", "rest", "broker", "client", "pipeline", "matrix", "kit", "cli")
-# Top-level folder -> import name
-FOLDERS = {name: f"pulsarium.{name}" for name in ROOMS}
+# Top-level folder -> import name. The links in src/pulsarium are the list of packages.
+FOLDERS = {path.name: f"pulsarium.{path.name}" for path in sorted(ROOT.glob("src/pulsarium/*")) if path.is_symlink()}
 GENERATED = ROOT / "proto" / "generated"
 
 
@@ -29,27 +28,28 @@ class Module:
 
     @cached_property
     def imports(self) -> frozenset[str]:
-        """Return the full names of all imports, anywhere in the file. `from a import b` names both `a` and `a.b`."""
-        return frozenset(self._imports(types_too=True))
+        """Return the full names of all imports, also of those for types. `from a import b` names both `a` and `a.b`."""
+        return frozenset(name for base, names in self._imports() for name in (base, *(f"{base}.{n}" for n in names)))
 
-    @cached_property
-    def imports_when_run(self) -> frozenset[str]:
-        """Return `imports` without those under `if TYPE_CHECKING:`, which only name types."""
-        return frozenset(self._imports(types_too=False))
+    def modules_among(self, known: Collection[str]) -> set[str]:
+        """Return which of the known modules this one imports: of `from a import b`, the module `a.b` or else `a`."""
+        found = {
+            full if (full := f"{base}.{name}") in known else base
+            for base, names in self._imports()
+            for name in names or ("",)
+        }
+        return found & {*known} - {self.name}
 
-    def _imports(self, *, types_too: bool) -> Iterator[str]:
+    def _imports(self) -> Iterator[tuple[str, list[str]]]:
+        """Yield each module that an import anywhere in the file names, with the names that are taken from it."""
         waiting: list[ast.AST] = [self.tree]
         while waiting:
             node = waiting.pop()
             if isinstance(node, ast.Import):
-                yield from (alias.name for alias in node.names)
+                yield from ((alias.name, []) for alias in node.names)
             elif isinstance(node, ast.ImportFrom):
-                base = self._absolute(node)
-                yield base
-                yield from (f"{base}.{alias.name}" for alias in node.names)
-            elif isinstance(node, ast.expr):
-                continue
-            elif types_too or not _is_type_checking(node):
+                yield self._absolute(node), [alias.name for alias in node.names]
+            elif not isinstance(node, ast.expr):
                 waiting += ast.iter_child_nodes(node)
 
     def _absolute(self, node: ast.ImportFrom) -> str:
@@ -58,10 +58,6 @@ class Module:
         package = self.name.split(".") if self.is_package else self.name.split(".")[:-1]
         parents = package[: len(package) - node.level + 1]
         return ".".join([*parents, node.module] if node.module else parents)
-
-
-def _is_type_checking(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Files of one thought, a map of all folders, and the commands that the README opens with."""
+"""A map of all folders, files that pages name, and scripts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from tests.architecture.source import ROOT, production
 from tests.conftest import NEEDS_SPARK
 
 SCRIPTS = sorted(path for path in (ROOT / "scripts").iterdir() if path.is_file() and not path.suffix)
-MOST_LINES = 450  # 400 lines already suggest a split
 # The map names folders down to this depth, and folders of the broker at any depth.
 MAP_DEPTH = 1
 
@@ -37,11 +36,6 @@ def project_folders() -> set[Path]:
     return {folder for file in project_files() for folder in file.parents if folder != Path()}
 
 
-def test_no_production_file_is_long() -> None:
-    lengths = {str(module.path.relative_to(ROOT)): len(module.path.read_text().splitlines()) for module in production()}
-    assert {path: lines for path, lines in lengths.items() if lines > MOST_LINES} == {}
-
-
 def test_the_map_names_every_folder() -> None:
     """docs/architecture.md writes each folder from the root, with a slash behind: `broker/model/cursor/`."""
     named = set(re.findall(r"[\w./-]+(?=/)", (ROOT / "docs" / "architecture.md").read_text()))
@@ -62,13 +56,6 @@ def test_files_that_are_named_are_there() -> None:
     files = [f"/{file.as_posix()}" for file in project_files()]
     named = {text: text.rpartition(" ")[2] for text in _named_files()}
     assert [text for text, name in named.items() if not any(file.endswith(f"/{name}") for file in files)] == []
-
-
-def test_the_readme_opens_with_what_a_user_types() -> None:
-    blocks = re.findall(r"^```(?:sh|bash|shell|console)\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)
-    commands = [line.removeprefix("$ ") for block in blocks for line in block.splitlines() if line.strip()]
-    commands = [line.split("#")[0].strip() for line in commands if not line.startswith("#")]
-    assert commands[:2] == ['pip install ".[client]"', "pulsarium serve"]
 
 
 @pytest.mark.parametrize("script", ["check", "setup", "test"])

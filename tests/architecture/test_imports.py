@@ -1,10 +1,12 @@
-"""Rules of imports between the folders and modules of Pulsarium."""
+"""Rules of imports between the folders and modules of Pulsarium. The reader of imports finds every form of import."""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections.abc import Iterable
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
 
 import pytest
 
@@ -19,39 +21,48 @@ MAY_IMPORT = {
     "broker": {"broker", "capture", "proto"},
     "client": {"client", "rest", "proto"},
     "pipeline": {"pipeline", "client", "rest", "capture", "proto"},
-    "matrix": set(FOLDERS) - {"cli", "kit"},
-    "kit": {"kit", "broker", "client", "rest", "capture", "proto"},
+    "matrix": set(FOLDERS) - {"cli"},
+    "conformance": {"conformance", "broker", "client", "rest", "capture", "proto"},
     "cli": set(FOLDERS),
 }
 # broker -> rest.policies <- rest: both import the table of policies.
 TABLE = "pulsarium.rest.policies"
 
-# session -> commands -> model -> storage, console -> admin -> http -> model <- http <- lab.rest, websocket -> session:
-# for each part of the broker, the parts that it must not import.
-UPPER = {"broker", "server", "session", "commands", "http", "admin", "console", "web", "websocket", "lab", "testing"}
+# Around the broker itself stand web, lab and testing. The broker runs without them, and only `server` opens them all.
+# The package itself names them (`pulsarium.broker.running`).
+AROUND = {"web", "lab", "testing"}
+OPENS_ALL = {"server", ""}
+
+# testing -> server -> web -> lab -> commands -> session -> cluster -> model -> storage, and in web: console -> admin ->
+# http <- lab, websocket -> http. For each part of the broker, the parts that it must not import.
+UPPER = {"server", "session", "commands", *AROUND}
+OVER_HTTP = {"admin", "console", "websocket", "lab", "toxiproxy", "routes"}
 MUST_NOT_IMPORT = {
-    "session": {"http", "admin", "console", "web", "websocket", "broker", "server"},
-    "commands": {"session", "http", "admin", "console", "web", "websocket", "broker", "server"},
-    "http": {"session", "commands", "admin", "console", "web", "websocket", "lab", "server"},
-    "admin": {"session", "commands", "console", "web", "websocket", "server"},
-    "console": {"session", "commands", "web", "websocket", "server"},
-    "websocket": {"commands", "admin", "console", "web", "server"},
+    "commands": {"server"},
+    "session": {"commands", "server"},
+    "web": {"testing", "server"},
+    "web.http": {"session", "commands", "lab", *(f"web.{part}" for part in OVER_HTTP)},
+    "web.admin": {"session", "commands", "lab", *(f"web.{part}" for part in OVER_HTTP - {"admin"})},
+    "web.console": {"session", "commands", "lab", *(f"web.{part}" for part in OVER_HTTP - {"admin", "console"})},
+    "web.websocket": {"commands", "lab", *(f"web.{part}" for part in OVER_HTTP - {"websocket"})},
+    "web.lab": {"commands", *(f"web.{part}" for part in OVER_HTTP - {"lab"})},
+    "lab": {"server", "testing", "web"},
     "model": UPPER | {"auth"},
-    "cluster": UPPER,
+    "cluster": UPPER - AROUND,
     "config": UPPER | {"model", "storage", "cluster"},
     "auth": UPPER | {"storage", "cluster"},
     "clock": UPPER | {"model", "storage", "cluster"},
+    "jackson": UPPER | {"auth", "config", "model", "net", "storage", "cluster"},
     "logs": UPPER | {"model", "storage", "cluster"},
+    "net": UPPER | {"auth", "model", "storage", "cluster"},
 }
-# These parts may import types from above: a handler gets a session, a session its broker, and a cluster has brokers.
-MAY_NAME_TYPES = {"session", "commands", "cluster", "admin"}
-# The lab's hooks. Other parts of the broker must not import the lab.
-OPEN_THE_LAB = {"server", "cluster", "web", "testing", "pytest_plugin", "lab"}
 STORAGE_MAY_IMPORT = {"storage", "config", "clock", "logs"}
 
 # The parts of the model (folders, and modules beside them), lowest first: each imports only parts before it, types too.
 MODEL = (
     "errors",
+    "refusals",
+    "delay_ticks",
     "ledger",
     "client",
     "policy",
@@ -68,8 +79,6 @@ MODEL = (
     "scalable",
     "upkeep",
 )
-# Imports of later parts that are still allowed. Remove an entry when its import is gone, and add none.
-STILL_UPWARDS: dict[str, set[str]] = {}
 
 # `proto` only converts bytes, so it needs none of these modules.
 NO_IO = {"trio", "anyio", "asyncio", "socket", "select", "selectors", "ssl", "time", "threading", "subprocess"}
@@ -84,6 +93,17 @@ def wrong(imported: Iterable[tuple[Module, str]]) -> list[str]:
 def part(name: str, package: str) -> str:
     """Return "model" for `part("pulsarium.broker.model.cursor", "pulsarium.broker")`."""
     return name.removeprefix(package).strip(".").partition(".")[0]
+
+
+def circle(among: Iterable[Module]) -> list[str]:
+    """Return modules that import each other in a circle, also those that are imported for types only, or []."""
+    named = {module.name: module for module in among}
+    try:
+        TopologicalSorter({name: module.modules_among(named) for name, module in named.items()}).prepare()
+    except CycleError as error:
+        found: list[str] = error.args[1]
+        return found
+    return []
 
 
 def test_there_is_something_to_check() -> None:
@@ -109,14 +129,44 @@ def test_the_table_of_policies_stands_below_all() -> None:
     assert {name for name in of_rest if not within(name, TABLE)} <= {"pulsarium.rest"}
 
 
+def test_no_imports_go_in_a_circle() -> None:
+    """Read each module with only those below it: also a type needs no word from above."""
+    assert circle(production()) == []
+
+
+def test_a_circle_of_types_is_found(tmp_path: Path) -> None:
+    one, other, apart = (tmp_path / f"{name}.py" for name in ("one", "other", "apart"))
+    one.write_text("def late() -> None:\n    import other\n")
+    other.write_text("if TYPE_CHECKING:\n    from one import late\n")
+    apart.write_text("import one\n")
+    modules = [Module(path.stem, path, is_package=False) for path in (one, other, apart)]
+    assert set(circle(modules)) == {"one", "other"}
+    assert circle([modules[0], modules[2]]) == []
+
+
+def in_broker(name: str, part: str) -> bool:
+    """Return whether a module is in a part of the broker, such as "web.http"."""
+    return within(name, f"{FOLDERS['broker']}.{part}")
+
+
 @pytest.mark.parametrize("lower", MUST_NOT_IMPORT)
 def test_arrows_inside_the_broker(lower: str) -> None:
     assert not wrong(
         (module, name)
         for module in modules("broker")
-        if part(module.name, FOLDERS["broker"]) == lower
-        for name in (module.imports_when_run if lower in MAY_NAME_TYPES else module.imports)
-        if any(within(name, f"{FOLDERS['broker']}.{upper}") for upper in MUST_NOT_IMPORT[lower])
+        if in_broker(module.name, lower)
+        for name in module.imports
+        if any(in_broker(name, upper) for upper in MUST_NOT_IMPORT[lower])
+    )
+
+
+def test_the_broker_itself_does_not_know_what_stands_around_it() -> None:
+    assert not wrong(
+        (module, name)
+        for module in modules("broker")
+        if part(module.name, FOLDERS["broker"]) not in OPENS_ALL | AROUND
+        for name in module.imports
+        if any(in_broker(name, around) for around in AROUND)
     )
 
 
@@ -139,37 +189,9 @@ def test_every_part_of_the_model_has_its_place() -> None:
 
 @pytest.mark.parametrize("lower", MODEL)
 def test_arrows_inside_the_model(lower: str) -> None:
-    below = {*MODEL[: MODEL.index(lower)], *STILL_UPWARDS.get(lower, ())}
+    below = MODEL[: MODEL.index(lower)]
     package = f"{FOLDERS['broker']}.model"
     assert not wrong((module, name) for module, name in _model_arrows(lower) if part(name, package) not in below)
-
-
-def test_arrows_allowed_to_point_upwards_still_exist() -> None:
-    package = f"{FOLDERS['broker']}.model"
-    for lower, upper in STILL_UPWARDS.items():
-        assert upper <= {part(name, package) for _, name in _model_arrows(lower)}, f"{lower}: remove old entries"
-        assert not upper & set(MODEL[: MODEL.index(lower)])
-
-
-def test_nothing_but_its_hooks_imports_the_lab() -> None:
-    assert not wrong(
-        (module, name)
-        for module in modules("broker")
-        if part(module.name, FOLDERS["broker"]) not in OPEN_THE_LAB | {""}
-        for name in module.imports
-        if within(name, "pulsarium.broker.lab")
-    )
-
-
-def test_the_lab_does_not_stand_on_the_admin_api() -> None:
-    """The lab and the admin API use broker/http. Another test checks that the admin API does not import the lab."""
-    assert not wrong(
-        (module, name)
-        for module in modules("broker")
-        if within(module.name, "pulsarium.broker.lab")
-        for name in module.imports
-        if within(name, "pulsarium.broker.admin") or within(name, "pulsarium.broker.web")
-    )
 
 
 def test_storage_knows_nothing_of_the_broker() -> None:
@@ -225,7 +247,7 @@ def test_nothing_imports_the_folders_by_their_bare_names() -> None:
 
 def test_there_is_one_style_of_imports() -> None:
     """Imports are absolute. Only the modules of broker.conf's keys evaluate their annotations."""
-    evaluated = {"pulsarium.broker.config.keys", "pulsarium.broker.config.scalable_keys"}
+    evaluated = {f"pulsarium.broker.config.{name}" for name in ("keys", "connection_keys", "scalable_keys")}
     assert {
         module.name
         for module in (*production(), *modules("src/pulsarium", "pulsarium"))
@@ -255,3 +277,38 @@ def test_the_broker_has_one_clock() -> None:
         and isinstance(node.value, ast.Name)
         and (node.value.id, node.attr) in WALL_CLOCK
     ]
+
+
+@pytest.mark.parametrize(
+    ("is_package", "line", "imported"),
+    [
+        (False, "import pulsarium.proto.entry as e", {"pulsarium.proto.entry"}),
+        (False, "from pulsarium import proto", {"pulsarium", "pulsarium.proto"}),
+        (False, "from . import x", {"pulsarium.broker.model", "pulsarium.broker.model.x"}),
+        (False, "from ..storage import y", {"pulsarium.broker.storage", "pulsarium.broker.storage.y"}),
+        (True, "from .x import y", {"pulsarium.broker.model.cursor.x", "pulsarium.broker.model.cursor.x.y"}),
+        (True, "from ..x import y", {"pulsarium.broker.model.x", "pulsarium.broker.model.x.y"}),
+        (False, "def f():\n    if TYPE_CHECKING:\n        import trio", {"trio"}),
+    ],
+)
+def test_the_imports_of_a_line_are_found_as_full_names(
+    tmp_path: Path, is_package: bool, line: str, imported: set[str]
+) -> None:
+    path = tmp_path / "cursor.py"
+    path.write_text(line)
+    assert Module("pulsarium.broker.model.cursor", path, is_package).imports == imported
+
+
+def test_of_a_package_and_its_module_the_module_is_imported(tmp_path: Path) -> None:
+    path = tmp_path / "module.py"
+    path.write_text("import a\nfrom a import b, c\nfrom a.b import d\nfrom e import f\nfrom a.g import h\n")
+    module = Module("module", path, is_package=False)
+    assert module.modules_among({"a", "a.b", "a.g", "e", "module"}) == {"a", "a.b", "a.g", "e"}
+    path.write_text("from a import b\n")
+    assert Module("module", path, is_package=False).modules_among({"a", "a.b"}) == {"a.b"}
+
+
+def test_within_respects_dots() -> None:
+    assert within("a.b", "a.b")
+    assert within("a.b.c", "a.b")
+    assert not within("a.bc", "a.b")

@@ -39,12 +39,25 @@ def test_the_wheel_of_an_sdist_holds_every_module_and_nothing_else(tree: Path, w
     check_wheel(wheel, tree)
 
 
-def test_the_sdist_holds_tests_and_docs(built: list[Path]) -> None:
-    check_sdist(built[1])
+def test_the_sdist_holds_all_of_the_checkout(tree: Path, built: list[Path]) -> None:
+    check_sdist(built[1], tree)
 
 
 def test_two_builds_are_the_same_bytes(built: list[Path], tmp_path: Path) -> None:
     compare(built, build(copied(tmp_path / "tree"), tmp_path / "built", Path(sys.executable), EPOCH))
+
+
+def test_a_checkout_without_symbolic_links_builds_no_wheel(tmp_path: Path) -> None:
+    tree = copied(tmp_path / "tree")
+    for link in tree.glob("src/*/*"):
+        if link.is_symlink():  # as git writes it with core.symlinks=false
+            to = os.readlink(link)
+            link.unlink()
+            link.write_text(to)
+    program = "from setuptools import build_meta; build_meta.build_wheel('.')"
+    run = subprocess.run([sys.executable, "-P", "-c", program], cwd=tree, capture_output=True, text=True, check=False)
+    assert run.returncode == 1
+    assert "`git config core.symlinks true`" in run.stderr
 
 
 def test_the_wheel_works_in_an_empty_environment(wheel: Path, tmp_path: Path) -> None:

@@ -6,14 +6,17 @@ import os
 import subprocess
 import sys
 
-from bench.brokers import ROOT
+from yardsticks.bench.programs import PROGRAMS
+from yardsticks.servers import ROOT
+
+BY_NAME = {program.name: program for program in PROGRAMS}
 
 # Figures that are a small difference of two measurements, or computed with one. They may be 0 or less.
-DIFFERENCES = (".memory", ".copy", ".over-uncompacted")
+DIFFERENCES = (".memory",)
 
 
 def bench(*options: str) -> subprocess.CompletedProcess[str]:
     """Run the program of scripts/bench, without its look at .venv."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-P", "-m", "bench", *options]
+    command = [sys.executable, "-P", "-m", "yardsticks.bench", *options]
     return subprocess.run(command, env=environment, check=False, capture_output=True, text=True)

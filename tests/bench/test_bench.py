@@ -1,15 +1,22 @@
-"""The bench, run against a fresh broker, prints every figure."""
+"""The bench, run against a fresh broker, prints every figure.
+
+The programs about compaction, at a tiny size: each measures what its name says. The comparison of our client with the
+official client. Growth: the table, the picture, and all measurements at tiny sizes.
+"""
 
 from __future__ import annotations
 
 import json
+from xml.etree import ElementTree as ET
 
 import pytest
 
-from bench.many_consumers import RATE
-from bench.programs import DELAYED, HOLES, PROGRAMS, SIZES, chosen
 from tests.bench.bench import DIFFERENCES, bench
 from tests.foreign.toolchains import PERF, REFERENCE, require
+from yardsticks.bench.drivers.raw import RATE
+from yardsticks.bench.growth import AXES, WHY, Axis, page, sizes_of, table
+from yardsticks.bench.picture import short, svg
+from yardsticks.bench.programs import CLIENTS, GROWTH, OF_CLIENTS, PROGRAMS, SIZES, chosen
 
 
 @pytest.mark.heavy
@@ -18,7 +25,7 @@ def test_quick_yields_every_figure() -> None:
     assert run.returncode == 0, run.stderr
     told = json.loads(run.stdout)
     medians = {f["figure"]: f["brokers"]["pulsarium"]["median"] for f in told["figures"]}
-    programs = chosen([], large=True)
+    programs = chosen([])
     expected = {"start-connect", "start-ready"}
     expected |= {f"{when}-rss{part}" for when in ("idle", "loaded") for part in ("", "-anon")}
     expected |= {f"{p.name}.{what}" for p in programs for what in ("cpu", "rate", "broker-busy", "client-busy")}
@@ -27,14 +34,6 @@ def test_quick_yields_every_figure() -> None:
     expected |= {f"{p.family}.growth" for p in programs if p.family}
     assert medians.keys() == expected
     assert [name for name, median in medians.items() if median <= 0 and not name.endswith(DIFFERENCES)] == []
-
-
-@pytest.mark.heavy
-def test_large_programs_at_a_tiny_size() -> None:
-    run = bench("holes", "delayed", "--quick", "--json", "-")
-    assert run.returncode == 0, run.stderr
-    medians = {f["figure"]: f["brokers"]["pulsarium"]["median"] for f in json.loads(run.stdout)["figures"]}
-    assert all(medians[f"{p.name}.{part.name}"] > 0 for p in (HOLES, DELAYED) for part in p.parts if part.unit != "MB")
 
 
 @pytest.mark.heavy
@@ -91,14 +90,13 @@ def test_an_unknown_program_is_an_error() -> None:
     assert "unknown program: no-such-program" in run.stderr
 
 
-def test_programs_are_chosen_by_name_and_by_family() -> None:
-    assert [program.name for program in chosen(["holes", "send-sync"], large=False)] == ["send-sync", "holes"]
-    assert {program.family for program in chosen(["shared-consumers"], large=False)} == {"shared-consumers"}
-    assert not any(program.large for program in chosen([], large=False))
-    assert chosen([], large=True, java=True) == list(PROGRAMS)
-    assert {program.group for program in chosen([], large=True, java=True) if program.java} == {"perf"}
-    assert not any(program.java for program in chosen([], large=True))
-    assert [program.java for program in chosen(["perf"], large=False)] == [True, True]
+def test_programs_are_chosen_by_name_by_family_and_by_driver() -> None:
+    assert [program.name for program in chosen(["compact", "send-sync"])] == ["send-sync", "compact"]
+    assert {program.family for program in chosen(["shared-consumers"])} == {"shared-consumers"}
+    assert [program.name for program in chosen(["compaction"])] == ["compacted-last-id", "compact"]
+    assert chosen([], java=True) == list(PROGRAMS)
+    assert {program.driver for program in PROGRAMS} - {program.driver for program in chosen([])} == {"perf"}
+    assert [program.driver for program in chosen(["perf"])] == ["perf", "perf"]
 
 
 def test_the_help_of_bench_teaches() -> None:
@@ -111,13 +109,73 @@ def test_the_list_names_every_program() -> None:
     assert [line.split()[0] for line in text.splitlines()] == [program.name for program in PROGRAMS]
 
 
-def test_transactions_at_a_tiny_size() -> None:
-    run = bench("transactions", "--transactions", "20", "--messages", "200", "--open", "3")
+@pytest.mark.heavy
+def test_all_of_it_at_a_tiny_size() -> None:
+    run = bench("compaction", "--quick", "--scale", "0.5", "--json", "-")
     assert run.returncode == 0, run.stderr
-    tables = [[cell.strip() for cell in line.split("|")[1:-1]] for line in run.stdout.splitlines() if "|" in line]
-    rates, costs = tables[2:6], tables[8:]
-    assert [row[:2] for row in rates] == [
-        [title, group] for title in ("1 message + 1 ack", "10 messages + 1 ack") for group in ("1", "100")
-    ]
-    assert all(float(row[2].replace(",", "")) > 0 for row in rates)
-    assert [(row[0], len(row)) for row in costs] == [("0", 8), ("3", 8)]
+    medians = {f["figure"]: f["brokers"]["pulsarium"]["median"] for f in json.loads(run.stdout)["figures"]}
+    parts = {f"{program.name}.{part.name}" for program in chosen(["compaction"]) for part in program.parts}
+    assert parts < medians.keys()
+    assert all(medians[name] > 0 for name in parts if not name.endswith(DIFFERENCES))
+    of = {name.removeprefix("compacted-last-id."): median for name, median in medians.items()}
+    assert of["over-uncompacted"] == pytest.approx(of["v22"] / of["uncompacted"])
+
+
+@pytest.mark.heavy
+def test_every_client_does_every_program() -> None:
+    told = bench("--clients", "--quick", "--json", "-")
+    assert told.returncode == 0, told.stderr
+    figures = {figure["figure"]: figure["brokers"] for figure in json.loads(told.stdout)["figures"]}
+    for program in OF_CLIENTS:
+        for what in ("rate", "cpu"):
+            assert figures[f"{program}.{what}"].keys() == CLIENTS.keys()
+            assert all(client["median"] > 0 for client in figures[f"{program}.{what}"].values())
+
+
+@pytest.mark.parametrize("options", [("no-such-program",), ("raw-send-sync",), ("send-sync", "--against", "pulsar")])
+def test_the_bench_refuses_options_that_do_not_fit(options: tuple[str, ...]) -> None:
+    assert bench("--clients", *options).returncode == 2
+
+
+TOPICS = AXES[0]
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.mark.parametrize(("up_to", "sizes"), [(1, TOPICS.sizes), (0.01, (1, 10, 100, 1000)), (0, (1, 10))])
+def test_sizes_end_at_a_share_of_the_largest(up_to: float, sizes: tuple[int, ...]) -> None:
+    assert tuple(sizes_of(TOPICS, up_to)) == sizes
+
+
+def test_a_table_gives_the_reason_only_where_the_cost_exceeds_the_limit() -> None:
+    grown, flat = table(TOPICS, [(1, 5.0), (10_000, 15.0)]), table(TOPICS, [(1, 5.0), (10_000, 9.0)])
+    assert "| 10k | 15.0 | 3.00x |" in grown
+    assert WHY["topics"] in grown.replace("\n", " ")
+    assert flat.endswith("| 10k | 9.0 | 1.80x |")
+
+
+def test_the_page_says_how_far_the_sizes_go() -> None:
+    costs = {"topics": [(1, 5.0), (10, 6.0)]}
+    assert "Medians of 2 runs. Sizes are up to 0.1 of the largest." in page(costs, 0.1, 2)
+    assert "Medians of 1 run. " in page(costs, 1, 1)
+    assert "of the largest" not in page(costs, 1, 1)
+
+
+def test_the_picture_has_a_line_for_each_axis_and_a_point_for_each_size() -> None:
+    drawn = ET.fromstring(svg({"topics": [(1, 5.0), (10, 6.0)], "start": [(1000, 1.0), (10**6, 9.0)]}, GROWTH))
+    assert len(drawn.findall(f"{SVG}polyline")) == 2
+    assert len(drawn.findall(f"{SVG}circle")) == 4
+    assert {"topics", "start", "1M", "2x"} <= {text.text for text in drawn.findall(f"{SVG}text")}
+
+
+def test_large_numbers_get_a_unit() -> None:
+    assert [short(number) for number in (1, 1000, 2_500_000, 50 * 10**9)] == ["1", "1k", "2.5M", "50G"]
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("axis", AXES, ids=lambda axis: axis.name)
+def test_each_axis_is_measured_at_a_tiny_size(axis: Axis) -> None:
+    run = bench("growth", axis.name, "--up-to", "0", "--repetitions", "1", "--scale", "0.01")
+    assert run.returncode == 0, run.stderr
+    rows = [line.split(" | ") for line in run.stdout.splitlines()[2:]]
+    assert [row[0] for row in rows if len(row) == 3] == [f"| {short(size)}" for size in axis.sizes[:2]]
+    assert all(float(row[1].replace(",", "")) > 0 for row in rows if len(row) == 3)

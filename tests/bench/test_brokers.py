@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from bench.brokers import CONNECT, Broker, BrokerError, Launch, free_port, running
-from bench.measure import measure_start
 from pulsarium.proto.framing import FrameDecoder
 from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand
+from yardsticks.bench.brokers import CONNECT, Broker, BrokerError, Launch, running
+from yardsticks.bench.measure import measure_start
+from yardsticks.servers import free_port
 
 # Stands in for `pulsarium serve`: it answers any bytes with a CONNECTED, and says that it is ready.
 PRETENDER = """

@@ -5,12 +5,12 @@ import sys
 
 import pytest
 
-from bench import perf
-from bench.perf import BATCH, Moment, PerfError, Tool, batches, command
-from bench.work import Work
 from pulsarium.proto import batch, entry
 from pulsarium.proto.framing import FrameDecoder
 from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand
+from yardsticks.bench.drivers import perf
+from yardsticks.bench.drivers.perf import BATCH, Moment, PerfError, Tool, batches, command
+from yardsticks.bench.work import Work
 
 WORK = Work("pulsar://127.0.0.1:1", "persistent://public/default/t", 1_000_000, 1024, os.getpid(), "http://127.0.0.1:1")
 PRODUCED = "INFO stats: [t] --- Publish throughput: 50000.00 msg/s --- 1 Mbit/s --- Latency: med: 1.000 ms"

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from bench.__main__ import commands
-from bench.settings import DURABILITY, OWN_OPTIONS, SETTINGS, write
-from bench.settings import told as in_words
 from pulsarium.broker.config.file import load
+from yardsticks.bench.__main__ import commands
+from yardsticks.bench.settings import DURABILITY, OWN_OPTIONS, SETTINGS, write
+from yardsticks.bench.settings import told as in_words
 
 
 def options(**given: object) -> argparse.Namespace:

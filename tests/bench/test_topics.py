@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from bench.topics import RestError, create
-from bench.work import Work
+from yardsticks.bench.drivers.topics import RestError, create
+from yardsticks.bench.work import Work
 
 TOPIC = "persistent://public/default/t"
 

@@ -9,8 +9,9 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from tests.broker.admin.rest import Rest, rest_of
 from tests.broker.held import HeldStorage
+from tests.broker.wall import Wall
+from tests.broker.web.admin.rest import Rest, rest_of
 from tests.broker.wire import Bed, Wire, serving
 
 
@@ -32,6 +33,14 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def store() -> HeldStorage:
     """Return the store of the broker, whose commits the test can hold back."""
     return HeldStorage()
+
+
+@pytest.fixture
+def wall(monkeypatch: pytest.MonkeyPatch) -> Wall:
+    """Return the machine's wall clock, which the test can set."""
+    wall = Wall()
+    monkeypatch.setattr("pulsarium.broker.clock.machine_wall", lambda: wall)
+    return wall
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from pulsarium.broker.config import Config
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
-from tests.broker.admin.rest import Answer, rest_of
 from tests.broker.held import HeldStorage
+from tests.broker.web.admin.rest import Answer, rest_of
 from tests.broker.wire import TOPIC, Bed, Shared, Wire, plain, serving
 
 NAME = TopicName.parse(TOPIC)

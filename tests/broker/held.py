@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import trio
 
-from pulsarium.broker.storage.interface import Batch, Done, Entries, ReadDone, Run, StorageError, StoredRun
+from pulsarium.broker.storage.interface import Batch, Done, Entries, EntryRun, ReadDone, StorageError, StoredRun
 
 
 class HeldStorage:
@@ -18,6 +18,7 @@ class HeldStorage:
 
     refusal = ""
     keeps_entries = True
+    has_lost_commits: bool = False
 
     def __init__(self) -> None:
         self.entries: dict[int, dict[int, bytes]] = {}  # ledger id -> entry id -> entry
@@ -106,7 +107,7 @@ class HeldStorage:
         for ledger_id in batch.deleted_ledgers:
             self.entries.pop(ledger_id, None)
 
-    def spill(self, ledger_id: int, run: Run, done: Done) -> None:
+    def spill(self, ledger_id: int, run: EntryRun, done: Done) -> None:
         raise NotImplementedError
 
     def read(self, ledger_id: int, first: int, last: int, done: ReadDone) -> None:

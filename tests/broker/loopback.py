@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import trio
 import trio.testing
 
-from pulsarium.broker.broker import Broker
+from pulsarium.broker.cluster import Broker
 from pulsarium.broker.config import Config
 from pulsarium.broker.server import bind
 from pulsarium.broker.session.transport import accept

@@ -225,7 +225,9 @@ class Driver(Talk):
         for member in self.members:
             await self.flow(member, 10_000)
         await self.settle()
-        await trio.sleep(max([0.0, *(entry.due - self._now() for entry in self.account.owed())]) + LATEST + TICK)
+        await trio.sleep(
+            max([0.0, *(entry.due - self._now() for entry in self.account.unacked_entries())]) + LATEST + TICK
+        )
         for _ in range(ROUNDS):
             await self.pass_time(1)
             for member in self.members:
@@ -233,5 +235,5 @@ class Driver(Talk):
                 if held and (not self.account.single or member is self.account.active):
                     await self.ack(member, held, asks=True)
         await self.settle()
-        left = [entry.position for entry in self.account.owed()]
+        left = [entry.position for entry in self.account.unacked_entries()]
         assert not left, f"not delivered: {left}"

@@ -75,18 +75,20 @@ class Account:
         """Return whether one consumer gets all entries in order, as in Exclusive and Failover."""
         return self.type in (Exclusive, Failover)
 
-    def owed(self) -> Iterator[Entry]:
+    def unacked_entries(self) -> Iterator[Entry]:
         """Yield the backlog: entries that are not completely acknowledged."""
         return (entry for entry in self.entries.values() if entry.remaining)
 
     def of(self, member: Member) -> list[Entry]:
         """Return the entries that a consumer has and has not acknowledged."""
-        return [entry for entry in self.owed() if (entry.read if self.single else entry.holder is member)]
+        return [entry for entry in self.unacked_entries() if (entry.read if self.single else entry.holder is member)]
 
     def missing(self) -> list[Entry]:
         """Return the entries that the broker must deliver as soon as a consumer has permits."""
         late = self.now() - LATEST - SLACK
-        return [entry for entry in self.owed() if entry.holder is None and (not entry.due or entry.due < late)]
+        return [
+            entry for entry in self.unacked_entries() if entry.holder is None and (not entry.due or entry.due < late)
+        ]
 
     def unacked(self, member: Member) -> int:
         """Return a consumer's number of unacknowledged messages (S54-18), which only the Shared types count."""
@@ -152,7 +154,7 @@ class Account:
                 self._read_again()
             return
         named = set(positions)
-        for entry in list(self.owed()):
+        for entry in list(self.unacked_entries()):
             asked = entry.position in named if named else entry.holder is member
             if entry.holder is not None and asked:
                 entry.holder, entry.count = None, entry.count + 1
@@ -182,13 +184,13 @@ class Account:
         entry.read = True
 
     def _expected(self) -> Entry | None:
-        return next((entry for entry in self.owed() if not entry.read), None)
+        return next((entry for entry in self.unacked_entries() if not entry.read), None)
 
     def _shared(self, member: Member, entry: Entry) -> None:
         assert entry.holder is None, f"{entry.position}: went to {member.name}, but {entry.holder.name} has it"
         assert entry.due - TICK <= self.now() + SLACK, f"{entry.position}: {entry.due - self.now()} s too early (B-21)"
         if self.type == KeyShared:
-            for other in self.owed():
+            for other in self.unacked_entries():
                 if other.key == entry.key and other is not entry:
                     self._same_key(member, entry, other)
         elif not entry.read and not entry.due:
@@ -225,7 +227,7 @@ class Account:
         if self.type == Shared:
             return any(member.permits > 0 for member in self.members)
         owner = owner_of(entry.key, frozenset(member.name for member in self.members))
-        draining = any(e.key == entry.key and e.holder and e.holder.name != owner for e in self.owed())
+        draining = any(e.key == entry.key and e.holder and e.holder.name != owner for e in self.unacked_entries())
         return not draining and any(member.name == owner and member.permits > 0 for member in self.members)
 
 

@@ -65,7 +65,11 @@ class Talk:
             self.account.check()
         for member, stats in answers:
             said = (stats.availablePermits, stats.unackedMessages, stats.msgBacklog)
-            ours = (member.permits % 2**64, self.account.unacked(member), sum(1 for _ in self.account.owed()))
+            ours = (
+                member.permits % 2**64,
+                self.account.unacked(member),
+                sum(1 for _ in self.account.unacked_entries()),
+            )
             assert said == ours, f"{member.name} (permits, unacknowledged, backlog): {said}, not {ours}"
 
     def _heard(self, member: Member, frames: Iterable[Received]) -> None:

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from pulsarium.broker.broker import Broker
+from pulsarium.broker.cluster import Broker
 from pulsarium.broker.config import Config
-from pulsarium.broker.config.options import Listener
-from pulsarium.broker.http.request import Caller
-from pulsarium.broker.model.client import Assigned
-from tests.broker.admin.rest import Rest
+from pulsarium.broker.config.listeners import Listener
+from pulsarium.broker.model.client import AssignedBroker
+from pulsarium.broker.web.http.request import HttpClient
+from tests.broker.web.admin.rest import Rest
 from tests.broker.wire import TOPIC, Bed, Type, serving
 
 LOOKUP = "/lookup/v2/topic/persistent/public/default/t"
@@ -27,7 +27,7 @@ def with_tls(bed: Bed) -> Broker:
 async def test_the_ports_that_are_bound(bed: Bed) -> None:
     broker = with_tls(bed)
     assert broker.listener() == WHOLE
-    assert broker.assigned == Assigned(WHOLE.pulsar, WHOLE.pulsar_ssl)
+    assert broker.assigned == AssignedBroker(WHOLE.pulsar, WHOLE.pulsar_ssl)
     assert {"localhost:1", "localhost:3", "127.0.0.1:3"} <= broker.addresses
     broker.listening(1, 2)
     assert broker.listener() == WHOLE._replace(pulsar_ssl="", https="")
@@ -68,7 +68,7 @@ async def test_lookups_name_what_speaks_tls(bed: Bed) -> None:
         "httpUrlTls": "https://me:4",
         "brokerUrlSsl": "",
     }
-    rest.caller = Caller("?", 0, secure=True)
+    rest.caller = HttpClient("?", 0, secure=True)
     assert (await rest.get(LOOKUP, host="me:443"))["httpUrlTls"] == "https://me:443"
     clusters = await rest.get("/admin/v2/clusters/standalone")
     assert (clusters["serviceUrlTls"], clusters["brokerServiceUrlTls"]) == (WHOLE.https, WHOLE.pulsar_ssl)
@@ -80,7 +80,7 @@ async def test_a_redirect_stays_with_https(bed: Bed) -> None:
         broker.listening(6650 + index, 8080 + index, 6660 + index, 8443 + index)
     rests = [Rest(broker) for broker in bed.brokers]
     for rest in rests:
-        rest.caller = Caller("?", 0, secure=True)
+        rest.caller = HttpClient("?", 0, secure=True)
     answers = [await rest.call("PUT", "/admin/v2/persistent/public/default/t", host="me:9") for rest in rests]
     assert sorted(answer.status for answer in answers) == [204, 307]
     (moved,) = (answer.headers["location"] for answer in answers if answer.status == 307)

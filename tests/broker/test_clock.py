@@ -5,12 +5,16 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import AsyncIterator, Callable
+from functools import partial
+from itertools import pairwise
 
 import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from pulsarium.broker.clock import Clock, Timeline, instant_text
+from pulsarium.broker.clock import LOOK, Clock, Timeline, instant_text, machine_wall
+from pulsarium.broker.net import slices
+from tests.broker.wall import Wall
 
 
 @pytest.fixture
@@ -99,6 +103,23 @@ async def test_a_fault_in_a_timer_stops_no_other(
     assert "broken" in caplog.text
 
 
+async def test_other_tasks_run_between_timers_that_fire_together(
+    mock_clock: MockClock, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slices, "SLICE", 0)
+    fired: list[int] = []
+    for number in range(10):
+        clock.call_later(1, partial(fired.append, number))
+    await wait_all_tasks_blocked()
+    mock_clock.jump(1)
+    seen = []
+    while len(fired) < 10:
+        await trio.lowlevel.checkpoint()
+        seen.append(len(fired))
+    assert fired == [*range(10)]
+    assert max(later - before for before, later in pairwise(seen)) <= 2  # trio shuffles the order of tasks
+
+
 def test_instants_are_written_as_pulsar_does() -> None:
     assert instant_text(0) == "1970-01-01T00:00:00.000Z"
     assert instant_text(1_700_000_000_123) == "2023-11-14T22:13:20.123Z"
@@ -139,6 +160,88 @@ async def test_a_jump_of_a_running_clock_is_exact_wherever_its_millisecond_began
         clock.jump(60.0)
         clock.resume(catch_up=True)
         assert clock.ahead_of(clock.machine) - before == pytest.approx(60, abs=1e-6)
+
+
+# the machine's wall clock
+
+
+@pytest.mark.parametrize("hour", [3600, -3600])
+async def test_wall_time_is_the_machines_after_its_clock_was_set(
+    mock_clock: MockClock, wall: Wall, clock: Clock, hour: int
+) -> None:
+    lines = (clock, clock.of("a/b"), clock.machine, clock.token_expiry, clock.keep_alive)
+    before = [each.now_ms() for each in lines]
+    wall.ahead += hour
+    assert [each.now_ms() for each in lines] == [each + hour * 1000 for each in before]
+    assert clock.monotonic() == 0
+
+
+async def test_a_clock_of_the_machine_asks_the_machine() -> None:
+    clock = Clock()
+    assert abs(clock.now_ms() - time.time_ns() // 1_000_000) <= 1
+    assert machine_wall() is time.time
+
+
+async def test_a_timer_for_a_wall_time_fires_when_the_machine_slept_past_it(
+    mock_clock: MockClock, wall: Wall, clock: Clock
+) -> None:
+    fired: list[str] = []
+    clock.call_at(clock.now_ms() + 1_800_000, lambda: fired.append("at"))
+    clock.call_later(1800, lambda: fired.append("later"))
+    await jump(mock_clock, 1)
+    wall.ahead += 3600
+    await jump(mock_clock, LOOK)
+    assert fired == ["at"]
+    await jump(mock_clock, 1800)
+    assert fired == ["at", "later"]
+
+
+async def test_a_timer_for_a_wall_time_waits_longer_when_the_clock_is_set_back(
+    mock_clock: MockClock, wall: Wall, clock: Clock
+) -> None:
+    fired: list[int] = []
+    clock.call_at(clock.now_ms() + 10_000, lambda: fired.append(1))
+    await jump(mock_clock, 5)
+    wall.ahead -= 100
+    await jump(mock_clock, 104)
+    assert fired == []
+    await jump(mock_clock, 1)
+    assert fired == [1]
+
+
+async def test_a_timer_that_is_set_before_the_next_look_has_the_new_time(
+    mock_clock: MockClock, wall: Wall, clock: Clock
+) -> None:
+    fired: list[int] = []
+    clock.call_later(100_000, lambda: None)
+    await jump(mock_clock, 0)
+    wall.ahead += 3600
+    clock.call_at(clock.now_ms() + 5000, lambda: fired.append(1))
+    await jump(mock_clock, 4.9)
+    assert fired == []
+    await jump(mock_clock, 0.1)
+    assert fired == [1]
+
+
+async def test_a_change_of_the_time_is_logged(
+    mock_clock: MockClock, wall: Wall, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    clock.call_later(10, lambda: None)
+    await jump(mock_clock, 0)
+    wall.ahead += 0.9
+    await jump(mock_clock, LOOK)
+    assert caplog.messages == []
+    wall.ahead -= 60
+    await jump(mock_clock, LOOK)
+    (told,) = caplog.messages
+    assert "the time has changed" in told
+
+
+async def test_without_a_timer_nobody_looks_at_the_wall_clock(mock_clock: MockClock, wall: Wall, clock: Clock) -> None:
+    clock.every(3600, lambda: None)
+    await wait_all_tasks_blocked()
+    assert trio.lowlevel.current_statistics().seconds_to_next_deadline == 3600
 
 
 # namespaces

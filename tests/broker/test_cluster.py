@@ -6,9 +6,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from pulsarium.broker.cluster import LEDGER_COUNTER, SKIPPED_NUMBERS, START_COUNTER
 from pulsarium.broker.config import Config
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
+from tests.broker.held import HeldStorage
 from tests.broker.wire import TOPIC, Bed, Type, Wire, plain, serving
 
 Lookup = pb.CommandLookupTopicResponse
@@ -21,6 +23,20 @@ async def three() -> AsyncIterator[Bed]:
         for index, broker in enumerate(bed.brokers):
             broker.listening(6650 + index, 8080 + index)
         yield bed
+
+
+async def test_numbers_that_lost_commits_may_have_given_away_are_skipped_for_good() -> None:
+    """Clients know the ids of lost messages, and names of producers, so these must never mean anything else."""
+    store = HeldStorage()
+    store.metadata = {LEDGER_COUNTER: b"7", START_COUNTER: b"3"}
+    store.has_lost_commits = True
+    async with serving(storage=store) as bed:
+        assert bed.broker.cluster.starts_before == 3 + SKIPPED_NUMBERS
+    assert int(store.metadata[LEDGER_COUNTER]) >= 7 + SKIPPED_NUMBERS
+    store.has_lost_commits = False
+    async with serving(storage=store) as bed:
+        assert bed.broker.cluster.next_ledger_id() >= 7 + SKIPPED_NUMBERS
+        assert bed.broker.cluster.starts_before == 4 + SKIPPED_NUMBERS
 
 
 async def look_up(wire: Wire, *, authoritative: bool = False) -> Lookup:

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from pulsarium.broker.logs import Event, Log
+from pulsarium.broker.logs import LogEvent, PartLog
 
 
 class Unprintable:
@@ -15,7 +15,7 @@ class Unprintable:
 
 
 def test_facts_follow_the_message() -> None:
-    event = Event("connection opened", {"peer": "127.0.0.1:50000", "protocol": 21, "tls": False, "proxy": None})
+    event = LogEvent("connection opened", {"peer": "127.0.0.1:50000", "protocol": 21, "tls": False, "proxy": None})
     assert str(event) == "connection opened peer=127.0.0.1:50000 protocol=21 tls=false"
 
 
@@ -36,18 +36,18 @@ def test_facts_follow_the_message() -> None:
     ],
 )
 def test_a_value_cannot_forge_a_line_or_a_fact(value: object, shown: str) -> None:
-    assert str(Event("m", {"name": value})) == f"m name={shown}"
+    assert str(LogEvent("m", {"name": value})) == f"m name={shown}"
 
 
 @pytest.mark.parametrize("name", ["token", "auth_data", "basicPassword", "tokenSecretKey", "Authorization"])
 def test_secrets_are_never_shown(name: str) -> None:
-    event = Event("m", {name: "hunter2"})
+    event = LogEvent("m", {name: "hunter2"})
     assert "hunter2" not in str(event)
     assert event.plain_facts() == {name: "***"}
 
 
 def test_a_log_writes_under_its_short_name(caplog: pytest.LogCaptureFixture) -> None:
-    log = Log("session")
+    log = PartLog("session")
     with caplog.at_level(logging.DEBUG, "pulsarium"):
         log.debug("d")
         log.info("i", peer="p")
@@ -63,7 +63,7 @@ def test_a_log_writes_under_its_short_name(caplog: pytest.LogCaptureFixture) -> 
 
 
 def test_values_of_a_disabled_level_are_not_rendered(caplog: pytest.LogCaptureFixture) -> None:
-    log = Log("session")
+    log = PartLog("session")
     with caplog.at_level(logging.INFO, "pulsarium"):
         log.debug("d", value=Unprintable())
     assert caplog.records == []
@@ -72,4 +72,4 @@ def test_values_of_a_disabled_level_are_not_rendered(caplog: pytest.LogCaptureFi
 @pytest.mark.parametrize(("level", "enabled"), [(logging.INFO, False), (logging.DEBUG, True)])
 def test_a_busy_path_can_ask_first(level: int, enabled: bool, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(level, "pulsarium"):
-        assert Log("session").debug_enabled is enabled
+        assert PartLog("session").debug_enabled is enabled

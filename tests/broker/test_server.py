@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import socket
 import threading
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import trio
@@ -13,7 +15,7 @@ from trio.testing import MockClock
 
 from pulsarium.broker.config import Config, ServeOptions
 from pulsarium.broker.config.options import PortNumbers
-from pulsarium.broker.errors import PortInUse
+from pulsarium.broker.net.accepting import PortInUse
 from pulsarium.broker.server import open_broker
 from pulsarium.broker.storage.interface import StorageError
 from tests.broker.held import HeldStorage
@@ -66,6 +68,30 @@ async def test_http_may_wait_until_somebody_asks() -> None:
             answer = b"".join([part async for part in web])
         assert answer.startswith(b"HTTP/1.1 200")
         assert answer.endswith(b'["standalone"]')
+
+
+async def test_clients_of_the_binary_port_do_not_wait_for_the_import_of_http(monkeypatch: pytest.MonkeyPatch) -> None:
+    """HTTP is a third of what a start imports. An HTTP client that comes during the import is answered after it."""
+    begun, may_end = threading.Event(), threading.Event()
+
+    def held(name: str) -> ModuleType:
+        begun.set()
+        assert may_end.wait(30)
+        return import_module(name)
+
+    monkeypatch.setattr("pulsarium.broker.server.import_module", held)
+    async with open_broker(ServeOptions(config=ANY_PORTS)) as running:
+        try:
+            wire = await dial(running.service_url)
+            await wire.ask(Type.LOOKUP, topic=TOPIC)
+            await wire.aclose()
+            assert await trio.to_thread.run_sync(begun.wait, 30)
+            web = await trio.open_tcp_stream("127.0.0.1", running.broker.http_port)
+            await web.send_all(b"GET /admin/v2/clusters HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        finally:
+            may_end.set()
+        assert b"".join([part async for part in web]).endswith(b'["standalone"]')
+        await web.aclose()
 
 
 async def test_two_brokers_in_one_process() -> None:

@@ -216,7 +216,7 @@ def test_changes_of_type(steps: list[Step]) -> None:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("type", TYPES)
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(histories())
 def test_many_histories_of_subscriptions(type: int, steps: list[Step]) -> None:
     run(type, steps)

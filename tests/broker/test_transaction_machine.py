@@ -142,7 +142,7 @@ def test_all_of_a_transaction_or_nothing(steps: list[Step]) -> None:
 
 
 @pytest.mark.heavy
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(HISTORIES)
 def test_many_histories_of_transactions(steps: list[Step]) -> None:
     run(steps)

@@ -16,9 +16,9 @@ from unittest.mock import patch
 import trio
 from trio.testing import memory_stream_pair
 
-from pulsarium.broker.broker import Broker
+from pulsarium.broker.cluster import Broker
 from pulsarium.broker.config import PIP, Config, Profile, ServeOptions
-from pulsarium.broker.model.ledger.position import Position, signed
+from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.server import open_core
@@ -28,6 +28,7 @@ from pulsarium.proto import batch, entry
 from pulsarium.proto.commands import COMMANDS
 from pulsarium.proto.framing import FrameDecoder, frame
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.numbers import signed
 from pulsarium.proto.topic_name import TopicName
 
 TOPIC = "persistent://public/default/t"
@@ -296,11 +297,11 @@ class Bed:
         self._nursery = nursery
         self._connections = 0
 
-    def dial(self, broker: int = 0) -> Wire:
-        """Open a connection, and send nothing."""
+    def dial(self, broker: int = 0, host: str = "test") -> Wire:
+        """Open a connection from `host`, and send nothing."""
         near, far = memory_stream_pair()
         self._connections += 1
-        transport = StreamTransport(self.brokers[broker], far, f"/test:{self._connections}")
+        transport = StreamTransport(self.brokers[broker], far, f"/{host}:{self._connections}")
         self._nursery.start_soon(transport.serve)
         return Wire(near)
 

@@ -14,8 +14,8 @@ import pytest
 
 from pulsarium.broker.testing import PulsarBroker
 from pulsarium.capture.pcap.blocks import PacketReader
-from pulsarium.cli.pages.console_acts import ACTS
 from pulsarium.client import connect
+from scripts.pages.console_acts import ACTS
 from tests.browser.chromium import Page
 from tests.browser.stage import asked, client_of, exists, publish
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pulsarium.capture.as_json import described, fields_of, shown
-from pulsarium.capture.file import Kind, Record
+from pulsarium.capture.file import CaptureRecord, EventKind
 from pulsarium.capture.lint.checker import Walk
 from pulsarium.proto.commands import COMMANDS, Direction
 from pulsarium.proto.framing import frame
@@ -103,6 +103,6 @@ def test_anything_can_be_said(frames: list[tuple[bool, bytes, bytes, int]]) -> N
     for number, (client, head, trailing, time) in enumerate(frames):
         data = frame(head, trailing)
         sender = Direction.CLIENT if client else Direction.BROKER
-        record = Record(Kind.FRAME, 1, sender, time, time, data, len(data))
+        record = CaptureRecord(EventKind.FRAME, 1, sender, time, time, data, len(data))
         line = described(number, record, walk.feed(record)[1], full=True)
         assert json.loads(json.dumps(line))["size"] == len(data)

@@ -13,13 +13,14 @@ from pulsarium.capture.file import (
     MOST_RECORD,
     CaptureError,
     CaptureReader,
+    CaptureRecord,
     CaptureWriter,
+    EventKind,
     Header,
-    Kind,
-    Record,
     scrubbed,
 )
 from pulsarium.proto.commands import Direction
+from pulsarium.proto.entry import crc32c
 from pulsarium.proto.framing import frame
 from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand
 
@@ -32,14 +33,14 @@ HEADER = Header(1_700_000_000_000_000_000, "Pulsar 4.2.4", "pulsar-4.2", {"clien
 
 
 @st.composite
-def records(draw: st.DrawFn) -> Record:
+def records(draw: st.DrawFn) -> CaptureRecord:
     data = draw(st.binary(max_size=60))
     size = len(data) + draw(st.integers(0, 100))
-    kind, connection = draw(st.sampled_from(Kind)), draw(st.integers(0, 2**64 - 1))
-    return Record(kind, connection, draw(SIDES), draw(TIMES), draw(TIMES), data, size, draw(JSON))
+    kind, connection = draw(st.sampled_from(EventKind)), draw(st.integers(0, 2**64 - 1))
+    return CaptureRecord(kind, connection, draw(SIDES), draw(TIMES), draw(TIMES), data, size, draw(JSON))
 
 
-def written(some: list[Record], header: Header = HEADER) -> bytes:
+def written(some: list[CaptureRecord], header: Header = HEADER) -> bytes:
     out = bytearray()
     writer = CaptureWriter(out.extend, header)
     for each in some:
@@ -47,9 +48,9 @@ def written(some: list[Record], header: Header = HEADER) -> bytes:
     return bytes(out)
 
 
-def read(data: bytes, piece: int = 1 << 20) -> tuple[CaptureReader, list[Record]]:
+def read(data: bytes, piece: int = 1 << 20) -> tuple[CaptureReader, list[CaptureRecord]]:
     reader = CaptureReader()
-    found: list[Record] = []
+    found: list[CaptureRecord] = []
     for start in range(0, len(data), piece):
         found += reader.feed(data[start : start + piece])
     return reader, found
@@ -65,7 +66,7 @@ def command(kind: str, **fields: Any) -> BaseCommand:
 
 
 @given(st.lists(records(), max_size=5), st.integers(1, 50))
-def test_a_written_capture_is_read_in_pieces_of_any_size(some: list[Record], piece: int) -> None:
+def test_a_written_capture_is_read_in_pieces_of_any_size(some: list[CaptureRecord], piece: int) -> None:
     reader, found = read(written(some), piece)
     assert found == some
     assert reader.header == HEADER
@@ -73,7 +74,7 @@ def test_a_written_capture_is_read_in_pieces_of_any_size(some: list[Record], pie
 
 
 @given(st.lists(records(), min_size=1, max_size=3), st.data())
-def test_a_cut_file_is_read_to_its_last_whole_record(some: list[Record], data: st.DataObject) -> None:
+def test_a_cut_file_is_read_to_its_last_whole_record(some: list[CaptureRecord], data: st.DataObject) -> None:
     whole = written(some)
     cut = data.draw(st.integers(0, len(whole) - 1))
     reader, found = read(whole[:cut], 7)
@@ -94,12 +95,12 @@ def test_garbage_is_refused_or_waited_for(garbage: bytes) -> None:
 
 
 @given(st.lists(records(), min_size=1, max_size=3), st.data())
-def test_a_changed_byte_is_noticed(some: list[Record], data: st.DataObject) -> None:
+def test_a_changed_byte_is_noticed(some: list[CaptureRecord], data: st.DataObject) -> None:
     whole = bytearray(written(some))
     at = data.draw(st.integers(len(MAGIC) + 8, len(whole) - 1))
     whole[at] ^= 1 << data.draw(st.integers(0, 7))
     reader = CaptureReader()
-    found: list[Record] = []
+    found: list[CaptureRecord] = []
     try:
         found += reader.feed(bytes(whole))
     except CaptureError:
@@ -116,20 +117,23 @@ def test_a_claimed_length_costs_nothing() -> None:
         list(CaptureReader().feed(MAGIC + (MOST_RECORD + 1).to_bytes(4, "big") * 2))
 
 
-def test_a_later_format_says_so() -> None:
+@pytest.mark.parametrize("version", [0, 2])
+def test_a_capture_of_another_format_is_refused_with_what_can_be_done(version: int) -> None:
+    with pytest.raises(CaptureError, match=f"the capture has format {version}, .*: use the version that wrote it, or"):
+        read(written([], Header(0, version=version)))
+
+
+def test_the_format_is_read_before_the_other_facts_of_a_header() -> None:
+    header = b'\0{"version": 2}'
     with pytest.raises(CaptureError, match="the capture has format 2"):
-        read(written([], Header(0, version=2)))
+        read(MAGIC + len(header).to_bytes(4, "big") + crc32c(header).to_bytes(4, "big") + header)
 
 
-def test_a_kind_of_a_later_version_is_passed_over() -> None:
-    known = Record(Kind.OPENED, 1, Direction.CLIENT, 2, 3)
-    data = written([known])
-    start = len(written([]))
+def test_a_record_of_an_unknown_kind_is_refused() -> None:
+    data, start = written([CaptureRecord(EventKind.OPENED, 1, Direction.CLIENT, 2, 3)]), len(written([]))
     body = b"\x09" + data[start + 9 :]
-    from pulsarium.proto.entry import crc32c
-
-    unknown = len(body).to_bytes(4, "big") + crc32c(body).to_bytes(4, "big") + body
-    assert read(data[:start] + unknown + data[start:])[1] == [known]
+    with pytest.raises(CaptureError, match="9 is not a valid EventKind"):
+        read(data[:start] + len(body).to_bytes(4, "big") + crc32c(body).to_bytes(4, "big") + body)
 
 
 SECRETS: dict[str, dict[str, Any]] = {

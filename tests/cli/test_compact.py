@@ -18,11 +18,10 @@ from pulsarium.broker.model.compaction import latest
 from pulsarium.broker.model.compaction.compactor import TwoPhaseCompactor
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.server import open_core
-from pulsarium.cli.compact import Watched, entries_to_read, run
+from pulsarium.cli.compact import WatchedEngine, entries_to_read, run
 from pulsarium.cli.main import cli
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.model.compaction.topics import Single, compacted_entries, messages_in, publish, single, topic_of
-from tests.broker.storage.past_stage import unpack
 from tests.broker.wire import TOPIC
 
 
@@ -46,14 +45,6 @@ def with_broker(folder: Path, entries: list[bytes]) -> list[Single]:
             return left
 
     return trio.run(play)
-
-
-def test_a_folder_of_an_older_version_is_migrated_first(tmp_path: Path) -> None:
-    unpack("format-1-cursors", tmp_path / "data")
-    done = compact(tmp_path, "compact")
-    assert done.exit_code == 0
-    assert done.stdout.startswith("persistent://public/default/compact: 3 entries kept, 27 messages removed in ")
-    assert (tmp_path / "data" / "pulsarium.db.format-1").is_file()
 
 
 def test_pulsarium_compact_compacts_a_topic_once(tmp_path: Path) -> None:
@@ -95,7 +86,7 @@ def test_a_failure_leaves_it_as_it_was(tmp_path: Path, monkeypatch: pytest.Monke
         raise ValueError("broken")
 
     with monkeypatch.context() as patched:
-        patched.setattr(latest.Latest, "decide", broken)
+        patched.setattr(latest.LatestMessages, "decide", broken)
         failed = compact(tmp_path)
     assert (failed.exit_code, failed.stdout) == (1, "")
     assert f"pulsarium: {TOPIC}: broken; the topic is unchanged\n" in failed.stderr
@@ -183,7 +174,7 @@ async def test_progress_counts_both_reads_of_a_topic(autojump_clock: object) -> 
         topic = topic_of(broker)
         publish(broker, *(single("a", b"1") for _ in range(10)))
         assert entries_to_read(topic) == 10
-        watched = Watched(TwoPhaseCompactor(), entries_to_read(topic))
+        watched = WatchedEngine(TwoPhaseCompactor(), entries_to_read(topic))
         assert watched.finished == 0
         reader = watched.create_raw_reader(topic)
         assert reader.last == topic.ledger.last_confirmed
@@ -192,7 +183,7 @@ async def test_progress_counts_both_reads_of_a_topic(autojump_clock: object) -> 
         reader.rewind()
         reader.read(lambda: None)
         assert watched.finished == 1
-        assert Watched(Elsewhere(), 10).finished == 0.25
+        assert WatchedEngine(Elsewhere(), 10).finished == 0.25
 
 
 def test_a_bar_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,14 +9,14 @@ import re
 
 import pytest
 
-from pulsarium.broker.logs import Log
+from pulsarium.broker.logs import PartLog
 from pulsarium.cli.logs import configure
 
 
 def test_a_text_line_has_time_level_name_message_and_facts() -> None:
     out = io.StringIO()
     configure("info", "text", out)
-    Log("session").info("connection opened", peer="127.0.0.1:1", client="Pulsar CPP")
+    PartLog("session").info("connection opened", peer="127.0.0.1:1", client="Pulsar CPP")
     line = (
         r'\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} INFO session: connection opened peer=127\.0\.0\.1:1 client="Pulsar CPP"'
     )
@@ -26,7 +26,7 @@ def test_a_text_line_has_time_level_name_message_and_facts() -> None:
 def test_a_json_line_is_one_object() -> None:
     out = io.StringIO()
     configure("info", "json", out)
-    Log("session").info("connection opened", peer="127.0.0.1:1", protocol=21, proxy=None, token="x")
+    PartLog("session").info("connection opened", peer="127.0.0.1:1", protocol=21, proxy=None, token="x")
     line = json.loads(out.getvalue())
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", line.pop("time"))
     assert line == {
@@ -59,7 +59,7 @@ def test_a_traceback_follows_its_line(style: str) -> None:
     try:
         raise ValueError("wrong")
     except ValueError as error:
-        Log("serve").error("failed", exception=error)
+        PartLog("serve").error("failed", exception=error)
     assert "ValueError: wrong" in out.getvalue()
     if style == "json":
         assert json.loads(out.getvalue())["exception"].startswith("Traceback")
@@ -68,8 +68,8 @@ def test_a_traceback_follows_its_line(style: str) -> None:
 def test_lines_below_the_level_are_not_logged() -> None:
     out = io.StringIO()
     configure("warning", "text", out)
-    Log("serve").info("silent")
-    Log("serve").warning("heard")
+    PartLog("serve").info("silent")
+    PartLog("serve").warning("heard")
     assert [line.split(" ", 2)[2] for line in out.getvalue().splitlines()] == ["WARNING serve: heard"]
 
 
@@ -85,6 +85,6 @@ def test_the_last_configuration_counts() -> None:
     first, second = io.StringIO(), io.StringIO()
     configure("info", "text", first)
     configure("info", "text", second)
-    Log("serve").info("once")
+    PartLog("serve").info("once")
     assert first.getvalue() == ""
     assert second.getvalue().count("once") == 1

@@ -1,20 +1,60 @@
-"""The command group: help that teaches, and imports that can wait."""
+"""The command group: help that teaches, and imports that can wait.
+
+Commands of an install without extras name the missing extra. `pulsarium` where Python lacks what only POSIX systems
+have, as on Windows: it serves, or refuses in one line.
+"""
 
 from __future__ import annotations
 
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
 
 import click
 import pytest
 from click.testing import CliRunner
 
 from pulsarium.broker.config.version import VERSION
+from pulsarium.capture.file import CaptureWriter, Header
+from pulsarium.cli.garbage import GARBAGE_THRESHOLDS
 from pulsarium.cli.main import cli
 from tests.workers import unmeasured
 
 LATE = {"trio", "google.protobuf", "h11", "sqlite3", "importlib.metadata", "difflib"}
+# A broker that has had no HTTP request, compresses and stores nothing, and asks for no role needs none of these.
+NOT_OF_A_START = (
+    *("anyio", "asyncio", "cryptography", "fastavro", "httpx", "hypothesis", "jwt", "numpy", "passlib", "pytest"),
+    *("cramjam", "difflib", "h11", "http", "lz4", "re2", "sqlite3", "wsproto"),
+    *("pulsarium.client", "pulsarium.conformance", "pulsarium.matrix", "pulsarium.pipeline", "pulsarium.capture"),
+    *(f"pulsarium.broker.{name}" for name in ("admin", "console", "http", "testing", "web", "websocket")),
+    *(f"pulsarium.broker.lab.{name}" for name in ("capture", "explore", "faults", "rest", "state", "toxiproxy", "why")),
+)
+START = """
+import sys
+import pulsarium.__main__, pulsarium.cli.main, pulsarium.cli.serve, pulsarium.cli.logs, pulsarium.cli.run, trio
+from pulsarium.broker.config import Config, ServeOptions
+from pulsarium.broker.server import open_broker
+
+async def start():
+    config = Config(brokerServicePort=0, webServicePort=0)
+    async with open_broker(ServeOptions(config=config), web_when_asked=True):
+        print(*sys.modules)
+
+trio.run(start)
+"""
+WATCHED = """
+import gc, sys
+
+class Watch:
+    def find_spec(name, path=None, target=None):
+        if name in ("pulsarium.cli.main", "pulsarium.cli.pulsar.standalone"):
+            print(gc.get_threshold())
+
+sys.meta_path.insert(0, Watch)
+"""
 
 
 def shown(*arguments: str) -> str:
@@ -102,3 +142,137 @@ def test_start_up_imports_no_module_that_it_does_not_need() -> None:
         [sys.executable, "-P", "-c", code], check=True, capture_output=True, text=True, env=unmeasured()
     )
     assert set(run.stdout.split()) & LATE == set()
+
+
+def test_a_start_imports_no_module_that_a_broker_without_http_requests_does_not_need() -> None:
+    run = subprocess.run(
+        [sys.executable, "-P", "-c", START], check=True, capture_output=True, text=True, env=unmeasured()
+    )
+    imported = run.stdout.split()
+    assert "pulsarium.broker.session.session" in imported
+    assert [name for name in imported if f"{name}.".startswith(tuple(f"{late}." for late in NOT_OF_A_START))] == []
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "from pulsarium.__main__ import main; sys.argv[1:] = ['--version']; main()",
+        "from pulsarium.cli.pulsar.main import main; main(None, ['standalone', '--help'])",
+    ],
+)
+def test_garbage_is_collected_seldom_before_the_imports_of_a_command(program: str) -> None:
+    """Imports make a hundred thousand lasting objects, which collections would look at again and again."""
+    run = subprocess.run(
+        [sys.executable, "-P", "-c", WATCHED + program], check=True, capture_output=True, text=True, env=unmeasured()
+    )
+    assert run.stdout.splitlines()[0] == str(GARBAGE_THRESHOLDS)
+
+
+TOKENS = (
+    "--set authenticationEnabled=true --set tokenSecretKey=x --set "
+    "authenticationProviders=org.apache.pulsar.broker.authentication.AuthenticationProviderToken"
+)
+RUN = "from pulsarium.__main__ import main; main()"
+
+
+def without(module: str, code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run code in a process in which a module is not installed."""
+    program = f"import sys; sys.modules[{module!r}] = None\n{code}"
+    command = [sys.executable, "-P", "-c", program, *arguments]
+    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=50)
+
+
+@pytest.mark.parametrize(
+    ("module", "package", "extra"),
+    [
+        ("anyio", "pulsarium.client", "client"),
+        ("typing_extensions", "pulsarium.client", "client"),
+        ("pyspark", "pulsarium.pipeline", "spark"),
+    ],
+)
+def test_a_package_without_its_extra_says_what_to_install(module: str, package: str, extra: str) -> None:
+    said = f'{package} needs {module}; install it with: pip install "pulsarium[{extra}]"'
+    code = f"try: import {package}\nexcept ImportError as error: print(error)"
+    assert without(module, code).stdout == f"{said}\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "module", "what", "extra"),
+    [
+        ("client produce t -m a", "anyio", "pulsarium.client", "client"),
+        ("client consume t -s s", "anyio", "pulsarium.client", "client"),
+        ("client read t", "anyio", "pulsarium.client", "client"),
+        ("matrix --client python", "cryptography", "pulsarium matrix", "matrix"),
+        ("analyze run.pulscap", "pyspark", "pulsarium.pipeline", "spark"),
+        ("abandon checkpoint", "pyspark", "pulsarium.pipeline", "spark"),
+        pytest.param(
+            *("capture export run.pulscap --parquet out", "pyarrow", "pulsarium.pipeline", "spark"),
+            marks=pytest.mark.skipif(not find_spec("pyspark"), reason="the error names pyspark first"),
+        ),
+        ("compact t --data . --engine spark", "pyspark", "compaction engine spark: pulsarium.pipeline", "spark"),
+        ("serve --compaction-engine spark", "pyspark", "compaction engine spark: pulsarium.pipeline", "spark"),
+        ("exec --compaction-engine spark true", "pyspark", "compaction engine spark: pulsarium.pipeline", "spark"),
+        (f"serve {TOKENS}", "jwt", "--set: authenticationProviders: AuthenticationProviderToken", "auth"),
+    ],
+)
+def test_a_command_without_its_extra_is_one_line(
+    line: str, module: str, what: str, extra: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with (tmp_path / "run.pulscap").open("wb") as capture:
+        CaptureWriter(capture.write, Header(wall_ns=0))
+    (tmp_path / "pulsarium.db").touch()
+    run = without(module, RUN, *line.split())
+    said = f'pulsarium: {what} needs {module}; install it with: pip install "pulsarium[{extra}]"\n'
+    assert (run.stdout, run.stderr) == ("", said)
+    assert run.returncode in (1, 2)
+
+
+# Other packages are imported first, with the POSIX modules. The test is about our own imports.
+PROGRAM = """
+import os, sys
+import anyio, asyncio, multiprocessing, sqlite3, ssl, trio
+for module in ("fcntl", "grp", "pty", "pwd", "resource", "syslog", "termios", "tty"):
+    sys.modules[module] = None
+for name in ("O_CLOEXEC", "O_NONBLOCK", "fork", "getpgrp", "getuid", "killpg", "setsid", "statvfs", "sysconf", "uname"):
+    delattr(os, name)
+from pulsarium.cli.main import main
+main()
+"""
+COMMAND = (sys.executable, "-P", "-c", PROGRAM)
+SERVE = ("serve", "--port", "0", "--http-port", "0", "--log-level", "warning")
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*COMMAND, *arguments], check=False, capture_output=True, text=True)
+
+
+@pytest.fixture
+def service_url() -> Iterator[str]:
+    """Yield the service URL of a broker without POSIX."""
+    with subprocess.Popen([*COMMAND, *SERVE], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().split()[2]
+        finally:
+            process.terminate()
+    assert process.returncode == 0
+
+
+def test_a_broker_serves_a_client(service_url: str) -> None:
+    sent = run("client", "--url", service_url, "produce", "-m", "hello", "t")
+    assert sent.returncode == 0, sent.stderr
+    got = run("client", "--url", service_url, "consume", "-s", "s", "-p", "Earliest", "t")
+    assert (got.returncode, "content:hello" in got.stdout) == (0, True), got.stdout + got.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "refusal"),
+    [("--data", "cannot lock {path}/pulsarium.lock"), ("--capture", "--capture: {path}")],
+)
+def test_a_file_that_cannot_be_locked_is_refused_in_one_line(option: str, refusal: str, tmp_path: Path) -> None:
+    path = tmp_path / "kept"
+    refused = run(*SERVE, option, str(path))
+    assert (refused.returncode > 0, refused.stdout) == (True, "")
+    reason = refusal.format(path=path)
+    assert refused.stderr == f"pulsarium: {reason}: this system has no file locks; use Linux, macOS or WSL\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import os
@@ -17,10 +18,10 @@ import pytest
 import trio
 import trio.testing
 
-from pulsarium.broker.config import Config, LoadedConfig, ServeOptions
-from pulsarium.broker.errors import PortInUse
+from pulsarium.broker.config import Config, LoadedConfig, ServeOptions, load
+from pulsarium.broker.net.accepting import PortInUse
 from pulsarium.broker.storage.interface import StorageError
-from pulsarium.cli.refusal import Refusal, RunRefused
+from pulsarium.cli.refusal import CommandRefusal, RunRefused
 from pulsarium.cli.run import GRACE_SECONDS, note_config, note_openness, refusal_of, serve_until_signal
 
 READY = "pulsarium ready pulsar://127.0.0.1:1 http://127.0.0.1:2"
@@ -92,6 +93,19 @@ async def test_a_signal_closes_it_in_order(number: signal.Signals, autojump_cloc
     await serve_until_signal(ServeOptions(), stub.open, stub.announce_and_stop(number))
     assert stub.events == f"opening [{READY}] orderly closed"
     assert autojump_clock.current_time() == pytest.approx(0.1)
+
+
+async def test_collections_of_garbage_leave_out_what_the_start_has_made(
+    autojump_clock: trio.testing.MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stub = Stub()
+
+    def freeze() -> None:
+        stub.events += "frozen "
+
+    monkeypatch.setattr(gc, "freeze", freeze)
+    await serve_until_signal(ServeOptions(), stub.open, stub.announce_and_stop())
+    assert stub.events == f"opening frozen [{READY}] orderly closed"
 
 
 async def test_a_close_that_hangs_is_cut_short(autojump_clock: trio.testing.MockClock) -> None:
@@ -177,7 +191,7 @@ def test_expected_failures_are_one_line() -> None:
         (RunRefused("said"), "said"),
     ]:
         refusal = refusal_of(error, options)
-        assert isinstance(refusal, Refusal)
+        assert isinstance(refusal, CommandRefusal)
         assert refusal.exit_code == 1
         assert refusal.message.startswith(message)
 
@@ -201,6 +215,51 @@ def test_misspelled_keys_are_warned_about_in_one_line(caplog: pytest.LogCaptureF
     (only,) = caplog.records
     assert only.levelno == logging.WARNING
     assert str(only.msg) == f"unknown broker.conf keys, check the spelling: {', '.join(unknown[:10])}, and 2 more"
+
+
+def test_keys_of_other_releases_are_told_apart_from_misspelled_ones(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "pulsarium"):
+        note_config(LoadedConfig(Config(), elsewhere=("one (2.7)", "two (2.8 to 4.1)")))
+    (only,) = caplog.records
+    assert only.levelno == logging.INFO
+    assert str(only.msg) == (
+        "other releases of Pulsar have these keys, and they have no effect here: one (2.7), two (2.8 to 4.1)"
+    )
+
+
+def test_each_key_that_asks_for_something_missing_has_a_warning_of_its_own(caplog: pytest.LogCaptureFixture) -> None:
+    note_config(LoadedConfig(Config(), missing=(("one", "no kafka"), ("two", "no filter"))))
+    assert [(record.levelno, record.getMessage()) for record in caplog.records] == [
+        (logging.WARNING, 'this key has no effect here key=one why="no kafka"'),
+        (logging.WARNING, 'this key has no effect here key=two why="no filter"'),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("setting", "warns"),
+    [
+        ("tokenSecretKey=data:;base64,c2VjcmV0", True),
+        ("tokenSecretKey=c2VjcmV0", True),
+        ("basicAuthConf=data:;base64,c2VjcmV0", True),
+        ("tokenSecretKey=file:///k", False),
+        ("tokenSecretKey=my/secret.key", False),
+        ("tokenPublicKey=data:;base64,c2VjcmV0", False),
+        ("tokenSecretKey=", False),
+    ],
+)
+def test_a_secret_on_the_command_line_is_warned_about_and_not_shown(
+    setting: str, warns: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    note_config(load(None, [setting]))
+    key = setting.partition("=")[0]
+    line = f"everybody on this machine sees the secret in the list of processes: name a file key={key}"
+    assert [record.getMessage() for record in caplog.records] == [line] * warns
+
+
+def test_a_secret_in_a_file_is_not_warned_about(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
+    (tmp_path / "broker.conf").write_text("tokenSecretKey=data:;base64,c2VjcmV0\n")
+    note_config(load(tmp_path / "broker.conf"))
+    assert caplog.records == []
 
 
 @pytest.mark.parametrize(

@@ -129,6 +129,21 @@ def test_the_protocol_version_can_be_lowered(runs: Runs) -> None:
     assert profile.name == PIP.name
 
 
+@pytest.mark.parametrize(
+    ("arguments", "separate"),
+    [
+        ((), False),
+        (("--profile", "pulsar-3.0"), True),
+        (("--separate-publish-times",), True),
+        (("--profile", "pulsar-4.2", "--no-separate-publish-times"), False),
+    ],
+)
+def test_publish_times_are_separate_with_the_profile_of_a_release_or_when_asked(
+    runs: Runs, arguments: tuple[str, ...], separate: bool
+) -> None:
+    assert served(runs, *arguments).profile.separate_publish_times is separate
+
+
 def test_data_is_kept_by_the_system_unless_told(runs: Runs) -> None:
     assert served(runs, "--data", "d").durability == "os"
 
@@ -247,3 +262,11 @@ def test_invalid_serve_options_are_refused(arguments: str, runs: Runs, tmp_path:
     assert result.exit_code == 2
     assert "pulsarium serve --help" in result.stderr
     assert runs.options == []
+
+
+def test_the_store_and_not_the_command_line_judges_a_folder_that_this_user_cannot_read(
+    runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Leave the error to the store, whose error has the line to type."""
+    monkeypatch.setattr("os.access", lambda path, mode: False)  # root may read despite the permission bits
+    assert served(runs, "--data", str(tmp_path)).data == tmp_path

@@ -13,7 +13,7 @@ from anyio.abc import ByteStream
 
 from pulsarium.broker.config import Config
 from pulsarium.client.client import Client
-from pulsarium.client.connection.service_url import Address
+from pulsarium.client.connection.service_url import BrokerAddress
 from pulsarium.client.connection.settings import Settings
 from pulsarium.client.opening import open_client
 from pulsarium.proto.topic_name import TopicName
@@ -63,7 +63,7 @@ class InProcess:
         """Numbers of the brokers to which the clients connected, in order."""
         self._streams: list[trio.abc.Stream] = []
 
-    async def dial(self, address: Address) -> ByteStream:
+    async def dial(self, address: BrokerAddress) -> ByteStream:
         number = address.port - FIRST_PORT
         if not self.bed.brokers[number].alive:
             raise ConnectionRefusedError("nobody there")

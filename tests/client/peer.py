@@ -10,7 +10,7 @@ import anyio
 from anyio.abc import ByteStream
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-from pulsarium.client.connection.service_url import Address
+from pulsarium.client.connection.service_url import BrokerAddress
 from pulsarium.client.connection.settings import Settings
 from pulsarium.proto.commands import COMMANDS, parse
 from pulsarium.proto.framing import FrameDecoder, frame
@@ -121,12 +121,12 @@ class Peers:
     """The connections that a client makes with `settings`, which lead to the test."""
 
     def __init__(self, **settings: Any) -> None:
-        self.refused: set[Address] = set()
-        self.dialled: list[Address] = []
+        self.refused: set[BrokerAddress] = set()
+        self.dialled: list[BrokerAddress] = []
         self._send, self._receive = anyio.create_memory_object_stream[Peer](math.inf)
         self.settings = Settings(dial=self._dial, **settings)
 
-    async def _dial(self, address: Address) -> ByteStream:
+    async def _dial(self, address: BrokerAddress) -> ByteStream:
         self.dialled.append(address)
         await anyio.lowlevel.checkpoint()
         if address in self.refused:

@@ -10,6 +10,7 @@ import pytest
 from trio.testing import MockClock
 
 from pulsarium.broker.config import Config
+from pulsarium.broker.lab import Lab
 from pulsarium.client import InitialPosition, MessageId, connect, errors
 from pulsarium.client.client import Client
 from pulsarium.client.consumer.consumer import Consumer
@@ -290,8 +291,7 @@ WEEK = 7 * 86_400
 
 async def test_a_message_that_is_due_in_a_week() -> None:
     async with in_process() as inside, inside.client() as client:
-        lab = inside.bed.broker.cluster.lab
-        assert lab is not None
+        lab = inside.bed.broker.cluster.attached(Lab)
         async with client.subscribe("t", "s", consumer_type=ConsumerType.Shared) as consumer:
             async with client.create_producer("t") as producer:
                 await producer.send(b"week", deliver_after=timedelta(seconds=WEEK).total_seconds())

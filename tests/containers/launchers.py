@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 from xml.etree import ElementTree as ET
 
-from pulsarium.cli.pages.launchers import RECORD, Seen, write_record
+from scripts.pages.launchers import RECORD, Seen, write_record
 from tests.foreign.toolchains import GO, JAVA, ROOT, Toolchain, require
 
 from .conftest import IMAGE, engine_with_image

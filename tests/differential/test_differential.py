@@ -1,4 +1,7 @@
-"""Random programs get the same answers from our broker and from the real broker."""
+"""Random programs get the same answers from our broker and from the real broker.
+
+Delivery times of delayed messages from Pulsarium and from the real broker, compared by quantiles.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +12,20 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import trio
 from anyio.from_thread import start_blocking_portal
 
 from tests.broker.wire import Exclusive, Shared
 from tests.foreign.broker_process import PULSARIUM
 from tests.foreign.toolchains import REFERENCE, require
-
-from .__main__ import found, summary
-from .mutants import MUTANTS, command
-from .pair import Divergence, Pair
-from .rules import Everything
-from .run import Outcome, brokers, run
-from .sides import Side
-from .tolerances import READER
+from yardsticks.differential.__main__ import found, summary
+from yardsticks.differential.delays import apart, lasting, measure, table
+from yardsticks.differential.mutants import MUTANTS, command
+from yardsticks.differential.pair import Divergence, Pair
+from yardsticks.differential.rules import Everything
+from yardsticks.differential.run import Outcome, brokers, run
+from yardsticks.differential.sides import Side
+from yardsticks.differential.tolerances import READER
 
 SEED = 200  # other seeds find differences that docs/differences.md lists as not yet explained
 OPERATIONS = 10_000
@@ -131,3 +135,58 @@ def test_random_programs_notice_a_broker_that_is_wrong(tmp_path: Path, mutant: M
         pytest.raises(NoticedError, match=mutant.differs),
     ):
         run(*pair, SEED, OPERATIONS, jobs=1, tell=tell)
+
+
+MESSAGES = 1_000
+SEEDS = (19, 20, 21)
+"""Seeds of the runs. Another run follows while all runs so far differ in the same quantile and direction."""
+
+
+@pytest.mark.heavy
+@pytest.mark.foreign
+def test_delayed_messages_come_when_those_of_a_real_broker_do(tmp_path: Path) -> None:
+    require(REFERENCE)
+    runs, tables = [], []
+    with brokers(tmp_path) as pair:
+        for seed in SEEDS:
+            ours, real = trio.run(measure, pair, MESSAGES, seed)
+            runs.append(apart(ours, real))
+            tables += table(ours, real)
+            if not lasting(runs):
+                return
+    raise AssertionError("\n".join([*tables, *lasting(runs)]))
+
+
+@pytest.mark.parametrize(
+    ("ours", "found"),
+    [
+        ([float(each) for each in range(-500, 1000)], []),
+        ([float(each - 190) for each in range(-500, 1000)], []),
+        ([float(each - 300) for each in range(-500, 1000)], ["p1", "p10", "p50"]),
+        ([float(each) for each in range(-500, 250)], ["p50", "p90", "p99"]),
+    ],
+)
+def test_a_distribution_that_differs_is_told_by_its_quantiles(ours: list[float], found: list[str]) -> None:
+    real = {"alone": [float(each) for each in range(-500, 1000)]}
+    assert [label for _, label, _ in apart({"alone": ours}, real)] == found
+
+
+def test_one_message_that_is_far_out_makes_no_difference() -> None:
+    real = [float(each) for each in range(-500, 1000)]
+    assert not apart({"alone": [-900.0, *real[1:-1], 3000.0]}, {"alone": real})
+
+
+def test_a_difference_that_every_run_has_is_told_and_one_of_chance_is_not() -> None:
+    real = {"alone": [float(each) for each in range(-500, 1000)]}
+    later, sooner, tail = (
+        apart({"alone": late_ms}, real)
+        for late_ms in (
+            [each + 300 for each in real["alone"]],
+            [each - 300 for each in real["alone"]],
+            [*real["alone"][:-30], *(each + 5000 for each in real["alone"][-30:])],
+        )
+    )
+    assert [text.split()[1] for text in lasting([later, later])] == ["p1", "p10", "p50"] * 2
+    assert lasting([tail, tail, tail])
+    assert not lasting([later, sooner])
+    assert not lasting([later, tail])

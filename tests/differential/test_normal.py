@@ -10,9 +10,8 @@ import pytest
 from pulsarium.proto import entry
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.wire import Type, command, plain
-
-from .normal import Names, frame_facts, rest_facts
-from .tally import Tally
+from yardsticks.differential.normal import Names, frame_facts, rest_facts
+from yardsticks.differential.tally import Tally
 
 
 def receipt(ledger: int, entry: int) -> pb.BaseCommand:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from pulsarium.broker.admin.topic.internal_stats import NO_CURSOR
-from tests.conformance.catalogue import DIFFERENCES
-
-from .tolerances import MOMENTS, READER, SEEKER, TOLERANCES, Moment, Tolerance, moment, needed
+from pulsarium.broker.web.admin.topic.internal_stats import NO_CURSOR
+from yardsticks.differential.tolerances import MOMENTS, READER, SEEKER, TOLERANCES, Moment, Tolerance, moment, needed
+from yardsticks.replay.catalogue import DIFFERENCES
 
 NO_SET = "ackSet is null"
 

@@ -29,7 +29,7 @@ def test_a_payment_that_is_booked_twice_is_found(tmp_path: Path) -> None:
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", ["ack_before_work", "cumulative_ack"])
 def test_a_bug_in_python_is_found(name: str, tmp_path: Path) -> None:
-    judge(name, tmp_path, 40)
+    judge(name, tmp_path, 12)
 
 
 @pytest.mark.foreign
@@ -39,7 +39,7 @@ def test_a_bug_in_python_is_found(name: str, tmp_path: Path) -> None:
 def test_a_bug_in_java_is_found(name: str, tmp_path: Path) -> None:
     require(JAVA)
     build_java(tmp_path)
-    judge(name, tmp_path, 20)
+    judge(name, tmp_path, 6)
 
 
 @pytest.mark.foreign
@@ -49,4 +49,4 @@ def test_a_bug_in_java_is_found(name: str, tmp_path: Path) -> None:
 def test_a_bug_in_go_is_found(name: str, tmp_path: Path) -> None:
     require(GO)
     build_go(tmp_path)
-    judge(name, tmp_path, 40)
+    judge(name, tmp_path, 12)

@@ -11,7 +11,7 @@ from typing import TypeAlias
 import pulsar
 import pytest
 
-from tests.crash.process import free_port
+from yardsticks.servers import free_port
 
 from .admin import Admin, AdminError
 from .broker_process import ADDRESS, COMMAND, Address, BrokerProcess, given_address

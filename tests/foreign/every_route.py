@@ -20,9 +20,9 @@ from typing import Any
 import pulsar
 
 from pulsarium.broker.config.profile import PULSAR_4_2, PULSAR_5_0
-from pulsarium.broker.http.registry import Route
-from pulsarium.broker.web import all_routes
-from tests.conformance.rest.transactions import Transactions
+from pulsarium.broker.web.http.registry import Route
+from pulsarium.broker.web.routes import all_routes
+from yardsticks.replay.rest.transactions import Transactions
 
 from .broker_process import Address, BrokerProcess, is_pulsarium
 from .java_admin import CONFIG

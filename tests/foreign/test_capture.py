@@ -7,13 +7,13 @@ from pathlib import Path
 import pulsar
 import pytest
 
-from pulsarium.capture.file import CaptureReader, Record
+from pulsarium.capture.file import CaptureReader, CaptureRecord
 from pulsarium.capture.lint.checker import Walk
 
 from .conftest import Launch
 
 
-def read(path: Path) -> list[Record]:
+def read(path: Path) -> list[CaptureRecord]:
     return list(CaptureReader().feed(path.read_bytes()))
 
 

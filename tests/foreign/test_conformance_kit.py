@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from pulsarium.kit.run import Runner, Verdict, matching
-from pulsarium.kit.scenario import SCENARIOS
-from pulsarium.kit.scenarios import SUBJECTS
-from pulsarium.kit.side import Side, our_brokers
+from pulsarium.conformance.run import Runner, Verdict, matching
+from pulsarium.conformance.scenarios import SCENARIOS
+from pulsarium.conformance.side import Sides, our_brokers
 
 from .toolchains import kit_adapter
 
@@ -26,16 +25,15 @@ pytestmark = [pytest.mark.heavy, pytest.mark.foreign, pytest.mark.timeout(300)]
 
 
 @pytest.fixture(scope="module")
-def side() -> Iterator[Side]:
+def sides() -> Iterator[Sides]:
     with our_brokers("5.0-m1") as brokers:
         yield brokers
 
 
 @pytest.fixture(scope="module")
-def runner(side: Side, tmp_path_factory: pytest.TempPathFactory) -> Runner:
-    assert SUBJECTS
+def runner(sides: Sides, tmp_path_factory: pytest.TempPathFactory) -> Runner:
     folder = tmp_path_factory.mktemp("adapter")
-    return Runner(kit_adapter(folder), side, "5.0-m1", folder)
+    return Runner(kit_adapter(folder), sides, "5.0-m1", folder)
 
 
 @pytest.mark.parametrize("name", PASSES)

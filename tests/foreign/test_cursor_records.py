@@ -7,6 +7,7 @@ from itertools import groupby
 
 import pytest
 
+from pulsarium.broker.model.cursor.records import CursorProperties, SubscriptionProperties
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import Position
 from tests.broker.model.cursor.kept import Kept
@@ -51,8 +52,8 @@ def cursor(**config: object) -> Kept:
     kept = Kept(*LEDGERS, **config)
     kept.cursor.ack_batch(kept.positions[10], [21, -1])
     kept.cursor.ack_batch(kept.positions[12], [1, 0])
-    kept.cursor.properties = {"n": -5}
-    kept.cursor.cursor_properties = {"a": "b"}
+    kept.cursor.properties = CursorProperties({"n": -5})
+    kept.cursor.cursor_properties = SubscriptionProperties({"a": "b"})
     kept.ack(*HOLES)
     return kept
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pulsarium.broker.http.pulsar_routes import anonymous
-from pulsarium.broker.http.registry import Route
+from pulsarium.broker.web.http.pulsar_routes import anonymous
+from pulsarium.broker.web.http.registry import Route
 
 from .broker_process import COMMAND, BrokerProcess, given_address, is_pulsarium
 from .every_route import NO_ANSWER, STATUSES, call_all, routes

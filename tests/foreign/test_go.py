@@ -36,6 +36,10 @@ def test_a_scenario_of_go_passes(go: LineProgram, topic: str, own_namespace: str
     go.run(scenario, topic=topic, namespace=own_namespace)
 
 
+def test_a_consumer_of_go_that_is_opened_again_at_once_gets_everything(go: LineProgram, topic: str) -> None:
+    go.run("reopen", topic=topic, count=60, messages=40)
+
+
 @pytest.mark.parametrize(("scenario", "subscription"), on_each_subscription(ON_EACH_SUBSCRIPTION))
 def test_go_passes_on_each_subscription(go: LineProgram, topic: str, scenario: str, subscription: str) -> None:
     go.run(scenario, topic=topic, subscription=subscription)
@@ -48,5 +52,13 @@ def test_go_passes_on_exclusive_and_failover(go: LineProgram, topic: str, scenar
 
 
 def test_no_scenario_of_go_is_left_out(go: LineProgram) -> None:
-    known = {*ALONE, *ON_EACH_SUBSCRIPTION, *ON_EXCLUSIVE_AND_FAILOVER, *OF_TRANSACTIONS, "matrix", "transform"}
+    known = {
+        *ALONE,
+        *ON_EACH_SUBSCRIPTION,
+        *ON_EXCLUSIVE_AND_FAILOVER,
+        *OF_TRANSACTIONS,
+        "matrix",
+        "reopen",
+        "transform",
+    }
     assert set(go.run("list")["scenarios"]) == known

@@ -16,8 +16,8 @@ from typing import Any, Protocol, TypeAlias
 import pulsar
 import pytest
 
-from tests.crash.process import free_port
 from tests.foreign.java_client import java_program
+from yardsticks.servers import free_port
 
 from .admin import Admin
 from .broker_process import ADDRESS, COMMAND, BrokerProcess, given_address

@@ -32,7 +32,6 @@ PYTHON = Path(__file__).parent / "python"
 PYTHON_TESTS = [
     "acknowledgement",
     "batch_index",
-    "chunks",
     "messages",
     "producers",
     "readers",

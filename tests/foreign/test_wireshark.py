@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pulsarium.capture.as_json import entry_of
-from pulsarium.capture.file import Header, Record
+from pulsarium.capture.file import CaptureRecord, Header
 from pulsarium.capture.lint.checker import Walk
 from pulsarium.capture.lint.frames import Frame
 from pulsarium.capture.pcap.dissector import dissector
@@ -35,7 +35,7 @@ def sound(path: Path) -> bool:
 SOUND = [path for path in RECORDED if sound(path)]
 
 
-def together(paths: list[Path]) -> Iterator[Record]:
+def together(paths: list[Path]) -> Iterator[CaptureRecord]:
     """Yield the records of many recordings, each with connections of its own."""
     offset = 0
     for path in paths:

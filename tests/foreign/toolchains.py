@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.reference.jars import CACHE, stamp
-from bench.reference.jars import PERF as PERF_JARS
+from yardsticks.servers.reference.jars import CACHE, stamp
+from yardsticks.servers.reference.jars import PERF as PERF_JARS
 
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[1]
@@ -66,10 +66,13 @@ CLI = Toolchain(FOLDER / "java-cli", JAVA.tools, JAVA.sources, JAVA.built)
 V5 = Toolchain(FOLDER / "java-v5", JAVA.tools, JAVA.sources, JAVA.built)
 """The client of Pulsar 5, for scalable topics."""
 JUNIT = Toolchain(ROOT / "examples" / "java-junit", JAVA.tools, JAVA.sources, "target/test-classes")
-REFERENCE = Toolchain(ROOT / "bench" / "reference", ("java", "mvn"), ("pom.xml",), str(stamp(CACHE)))
+REFERENCE = Toolchain(ROOT / "yardsticks" / "servers" / "reference", ("java", "mvn"), ("pom.xml",), str(stamp(CACHE)))
 """A real broker. Only `scripts/setup --foreign` fetches its jars, to the cache of `scripts/reference-pulsar`."""
 PERF = Toolchain(
-    ROOT / "bench" / "reference" / "perf", REFERENCE.tools, REFERENCE.sources, str(stamp(CACHE, PERF_JARS))
+    ROOT / "yardsticks" / "servers" / "reference" / "perf",
+    REFERENCE.tools,
+    REFERENCE.sources,
+    str(stamp(CACHE, PERF_JARS)),
 )
 """The program pulsar-perf, which also needs the jars of REFERENCE."""
 NODE = Toolchain(FOLDER / "node", ("node", "npm"), ("package.json", "package-lock.json"), "node_modules/ws")
@@ -124,7 +127,7 @@ def java_command(toolchain: Toolchain, main: str) -> list[str]:
     return ["java", *JAVA_OPTIONS, "-cp", f"{target}/classes:{target}/lib/*", main]
 
 
-ADAPTER = ROOT / "kit" / "adapters" / "java" / "src" / "main" / "java" / "pulsarium" / "Adapter.java"
+ADAPTER = ROOT / "conformance" / "adapters" / "java-v5" / "src" / "main" / "java" / "pulsarium" / "Adapter.java"
 
 
 def kit_adapter(folder: Path) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from http.client import HTTPConnection
@@ -16,16 +17,19 @@ from struct import Struct
 
 import pytest
 
+from pulsarium.broker.lab.expectations import Produced
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto import batch, last_entry
-from pulsarium.proto.compaction import MOST_MESSAGES, open_entry
+from pulsarium.proto.batch import MOST_MESSAGES
+from pulsarium.proto.compaction import open_entry
 from pulsarium.proto.compression import compress
+from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.errors import BatchError
 from pulsarium.proto.framing import FrameDecoder
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
-from tests.broker.admin.rest import TOPICS, rest_of
 from tests.broker.model.compaction.topics import compact, compacted_entries
+from tests.broker.web.admin.rest import TOPICS, rest_of
 from tests.broker.wire import TOPIC, Bed, Type, Wire, batch_of, frame_of, plain
 from tests.foreign.deadline import eventually
 from tests.hostile.claims import frugal
@@ -115,6 +119,28 @@ def test_the_largest_batch_is_taken_apart() -> None:
     assert len(opened.messages) == MOST_MESSAGES
 
 
+async def test_a_thread_unpacks_and_rewrites_a_large_batch_of_a_compaction(
+    bed: Bed, wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A step of the event loop must not take as long as 60,000 messages do."""
+    threads: list[int] = []
+
+    def noted(payload: bytes, count: int) -> list[tuple[pb.SingleMessageMetadata, bytes]]:
+        threads.append(threading.get_ident())
+        return unpack(payload, count)
+
+    unpack = batch.unpack
+    await wire.producer()
+    small, large = (keyed(*[(str(each % 5), b"v") for each in range(count)]) for count in (10, batch.MOST_AT_ONCE + 1))
+    await wire.publish(plain(small, num_messages_in_batch=10), num_messages=10)
+    await wire.publish(plain(large, num_messages_in_batch=batch.MOST_AT_ONCE + 1), num_messages=batch.MOST_AT_ONCE + 1)
+    monkeypatch.setattr(batch, "unpack", noted)
+    await compact(topic_of(bed))
+    assert [each == threading.get_ident() for each in threads] == [True, False, False]  # read, read and rewritten
+    ((_, left),) = compacted_entries(topic_of(bed))
+    assert len(parse_metadata(left).compacted_batch_indexes) == 5
+
+
 def test_its_last_message_is_found_without_keeping_the_others() -> None:
     """The last compacted entry (PIP-429) has to be taken apart when nothing else gives its last batch index."""
     parts = last_entry.take_apart(empty_messages(30_000))
@@ -122,12 +148,13 @@ def test_its_last_message_is_found_without_keeping_the_others() -> None:
         assert last_entry.last_batch_index(parts.metadata, parts.payload) == 29_999
 
 
-def test_more_than_a_million_messages_are_no_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch, "MOST_MESSAGES", 100)
+def test_a_batch_of_more_messages_than_the_reader_takes_is_not_taken_apart() -> None:
     payload = keyed(*[("k", b"v")] * 101)
-    assert len(batch.unpack(payload, 100)) == 100
-    with pytest.raises(BatchError, match="101 messages"):
-        batch.unpack(payload, 101)
+    assert len(batch.unpack(payload, 101, 101)) == 101
+    with pytest.raises(BatchError, match="101 messages in a batch, of which at most 100 are taken apart"):
+        next(batch.messages_of(payload, 101, 100))
+    with pytest.raises(BatchError, match=f"{MOST_MESSAGES + 1} messages"):
+        batch.unpack(payload, MOST_MESSAGES + 1)
 
 
 @kinds
@@ -141,6 +168,28 @@ async def test_rest_says_what_is_wrong(kind: pb.CompressionType, claim: int, bed
         for url in (f"ledger/{position.ledger_id}/entry/{position.entry_id}", "subscription/sub/position/1"):
             answer = await rest.call("GET", f"{TOPICS}/t/{url}")
             assert answer.status == 400, answer
+
+
+@pytest.mark.parametrize("encrypted", [False, True])
+async def test_an_entry_that_claims_two_billion_messages_is_counted_and_not_listed(
+    encrypted: bool, bed: Bed, wire: Wire
+) -> None:
+    keys = [pb.EncryptionKeys(key="k", value=b"v")] if encrypted else []
+    await wire.producer()
+    await wire.publish(plain(b"value", num_messages_in_batch=2**31 - 1, encryption_keys=keys))
+    with frugal(10 * MB):
+        problem = Produced(bed.broker.cluster, TOPIC, 1).problem()
+    assert problem is not None
+    assert f"has {2**31 - 1} messages, not 1: b'value', " in problem
+    assert f"and {2**31 - 11} more" in problem
+
+
+def test_the_last_message_of_a_batch_that_compaction_kept_whole_is_known_without_the_batch() -> None:
+    for entry in (empty_messages(2**20), bomb(pb.ZLIB, 100 * MB), empty_messages(batch.MOST_AT_ONCE + 1)):
+        parts = last_entry.take_apart(entry)
+        with frugal(1 * MB):
+            found = last_entry.last_batch_index(parts.metadata, parts.payload)
+        assert found == parts.metadata.num_messages_in_batch - 1
 
 
 # Tests of a broker in a process of its own.

@@ -1,7 +1,8 @@
 """Faults inside the broker: the connection or the request with the fault ends, and the broker serves all others.
 
 Faults of timers, of housekeeping, of dispatch and of a commit's callbacks are tested in tests/broker/test_clock.py and
-test_turn.py, and faults of REST handlers in tests/broker/http/. The tests here check what protects other connections.
+test_turn.py, and faults of REST handlers in tests/broker/web/http/. The tests here check what protects
+other connections.
 """
 
 from __future__ import annotations
@@ -15,21 +16,22 @@ import pytest
 import trio
 import trio.testing
 
-from pulsarium.broker.http import connection
 from pulsarium.broker.lab.lab import Lab
+from pulsarium.broker.lab.tap import Taps
 from pulsarium.broker.model import upkeep
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.topic.persistent import PersistentTopic
-from pulsarium.broker.session.outgoing import Outgoing
-from pulsarium.broker.session.session import Session
+from pulsarium.broker.session.outgoing import OutgoingFrames
+from pulsarium.broker.session.session import Session, Sessions, sessions_of
 from pulsarium.broker.session.transport import SocketTransport
+from pulsarium.broker.web.http import connection
 from pulsarium.proto.commands import Direction
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.held import HeldStorage
-from tests.broker.http.served import TENANTS, answer, served
 from tests.broker.loopback import Loopback, listening
+from tests.broker.web.http.served import TENANTS, answer, served
 from tests.broker.wire import Bed, Earliest, Shared, Type, Wire, plain, serving
 
 
@@ -66,12 +68,12 @@ async def goes_on(loopback: Loopback, other: Wire) -> None:
 
 PARTS: dict[str, tuple[Any, str]] = {
     "writing": (SocketTransport, "_write"),
-    "what waits": (Outgoing, "take"),
+    "what waits": (OutgoingFrames, "take"),
     "room again": (Session, "drained"),
     "reading": (Session, "receive"),
     "the end": (Session, "ended"),
     "the model's part in the end": (Subscription, "remove_consumer"),
-    "opening": (Lab, "opened"),
+    "opening": (Taps, "opened"),
     "storing": (ManagedLedger, "append_run"),
 }
 
@@ -79,8 +81,8 @@ PARTS: dict[str, tuple[Any, str]] = {
 @pytest.mark.parametrize("part", PARTS)
 async def test_a_connection_ends_alone(part: str, caplog: pytest.LogCaptureFixture) -> None:
     async with listening() as loopback:
-        assert loopback.broker.cluster.lab is not None
-        loopback.broker.cluster.hooks = loopback.broker.cluster.lab
+        taps = loopback.broker.cluster.attached(Lab).taps
+        loopback.broker.cluster.attached(Sessions).opened.append(lambda session: taps.opened(session))  # noqa: PLW0108 -- the fault is put in later
         other = await loopback.connect()
         await other.producer()
         with once(*PARTS[part]):
@@ -125,9 +127,9 @@ async def test_an_observer_of_the_lab(name: str, caplog: pytest.LogCaptureFixtur
     async with listening() as loopback:
         other = await loopback.connect()
         await other.producer()
-        (old,) = loopback.broker.sessions
+        (old,) = sessions_of(loopback.broker)
         wire = await loopback.connect()
-        (session,) = loopback.broker.sessions - {old}
+        (session,) = sessions_of(loopback.broker) - {old}
         session.outgoing.tap = Tap(name)
         await wire.send(Type.PING)
         await wire.stream.send_eof()  # type: ignore[attr-defined]
@@ -231,7 +233,7 @@ async def test_a_fault_of_one_topic_keeps_no_broker_from_ending(
         with once(bed.broker.topics, "unload"):
             bed.broker.stop()
         assert "a fault in the broker" in caplog.text
-        assert not bed.broker.sessions
+        assert not sessions_of(bed.broker)
         other = await bed.connect(broker=1)
         await other.ask(Type.LOOKUP, topic="persistent://public/default/t2", authoritative=True)
         await other.producer("persistent://public/default/t2")

@@ -8,6 +8,7 @@ import trio.testing
 
 from pulsarium.broker.config import Config
 from pulsarium.broker.session.outgoing import MOST_WAITING
+from pulsarium.broker.session.session import sessions_of
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.held import HeldStorage
 from tests.broker.loopback import listening
@@ -50,7 +51,7 @@ async def test_they_wait_for_a_commit_and_are_bounded_too(autojump_clock: object
     async with listening(storage=storage) as loopback:
         wire = await loopback.connect()
         await wire.producer(schema={"name": "s", "schema_data": DEFINITION, "type": pb.Schema.Avro})
-        (session,) = loopback.broker.sessions
+        (session,) = sessions_of(loopback.broker)
         storage.holding = True
         await wire.write(wire.sends(plain(b"x")) + ASK * 100)
         await trio.testing.wait_all_tasks_blocked(0.05)

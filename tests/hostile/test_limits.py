@@ -10,12 +10,13 @@ import trio
 import trio.testing
 
 from pulsarium.broker.config import Config
-from pulsarium.broker.http.server import Addresses
+from pulsarium.broker.session.session import open_session
+from pulsarium.broker.web.http.server import Addresses
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.broker.admin.rest import TENANTS as TENANTS_URL
-from tests.broker.admin.rest import rest_of
-from tests.broker.http.served import GET, answer, read, served
 from tests.broker.loopback import listening
+from tests.broker.web.admin.rest import TENANTS as TENANTS_URL
+from tests.broker.web.admin.rest import rest_of
+from tests.broker.web.http.served import GET, answer, read, served
 from tests.broker.wire import Type, Wire, serving
 
 UNASKED = 2**64 - 1
@@ -55,9 +56,9 @@ async def test_a_connection_beyond_the_maximum_of_its_address_is_refused() -> No
 
 async def test_addresses_are_counted_apart(autojump_clock: object) -> None:
     async with serving(Config(brokerMaxConnectionsPerIp=1)) as bed:
-        opened = [bed.broker.open_session(f"/10.0.0.{host}:1", Deaf()) for host in range(3)]
+        opened = [open_session(bed.broker, f"/10.0.0.{host}:1", Deaf()) for host in range(3)]
         assert not any(session.closed for session in opened)
-        assert bed.broker.open_session("/10.0.0.1:2", Deaf()).closed
+        assert open_session(bed.broker, "/10.0.0.1:2", Deaf()).closed
         assert len(bed.broker.sessions) == 3
         for session in opened:
             bed.broker.close_session(session)

@@ -8,10 +8,11 @@ import pytest
 import trio
 from trio.testing import MockClock, lockstep_stream_pair
 
-from pulsarium.broker.http import connection
-from pulsarium.broker.http.request import Caller
-from pulsarium.broker.web import site_of
-from tests.broker.http.served import GET, TENANTS, answer, served
+from pulsarium.broker.session.session import sessions_of
+from pulsarium.broker.web.http import connection
+from pulsarium.broker.web.http.request import HttpClient
+from pulsarium.broker.web.routes import site_of
+from tests.broker.web.http.served import GET, TENANTS, answer, served
 from tests.broker.wire import Bed, Type, Wire, frame_of, plain
 
 MB = 1 << 20
@@ -34,14 +35,14 @@ async def test_a_connect_that_comes_byte_by_byte(frame: bytes, bed: Bed, caplog:
     assert bed.broker.clock.monotonic() - started < 30 + len(frame)
     await other.expect(Type.PING)
     await other.alive()
-    assert len(bed.broker.sessions) == 1
+    assert len(sessions_of(bed.broker)) == 1
 
 
 @pytest.mark.req("W-12", "W-01")
 async def test_a_frame_that_never_ends(bed: Bed, wire: Wire) -> None:
     """The bytes keep the connection alive. The broker buffers only the bytes that came, not the announced size."""
     slow = await bed.connect()
-    (session,) = (each for each in bed.broker.sessions if each.address.endswith(":2"))
+    (session,) = (each for each in sessions_of(bed.broker) if each.address.endswith(":2"))
     await slow.write(ANNOUNCED)
     for _ in range(50):
         await slow.write(bytes(10))
@@ -59,7 +60,7 @@ async def test_a_frame_that_stops_in_the_middle(bed: Bed) -> None:
     slow = await bed.connect()
     await slow.write(ANNOUNCED + bytes(1000))
     assert [each.command.type for each in await slow.closed(61)] == [Type.PING]
-    assert not bed.broker.sessions
+    assert not sessions_of(bed.broker)
 
 
 async def test_a_head_of_http_that_never_ends(mock_clock: MockClock) -> None:
@@ -102,7 +103,7 @@ async def test_an_http_client_that_takes_its_answer_slowly(
         bed.broker.metadata.put_tenant(f"{'tenant' * 20}{index}", {})
     slow, far = lockstep_stream_pair()
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(connection.Connection(site_of(bed.broker), far, Caller("slow", 1)).serve)  # type: ignore[arg-type]
+        nursery.start_soon(connection.HttpConnection(site_of(bed.broker), far, HttpClient("slow", 1)).serve)  # type: ignore[arg-type]
         await slow.send_all(GET)
         data = b""
         while not data.endswith(b"]"):

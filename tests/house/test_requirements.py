@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pulsarium.cli.pages.requirements import codes_of_official_clients, reasons
+from scripts.pages.requirements import codes_of_official_clients, reasons
 from tests.house.requirements import RequirementRows, read_rows
 
 ROWS = {"W-01": "one", "W-02": "two", "W-03": "three", "W-04": "four"}

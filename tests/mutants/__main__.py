@@ -17,6 +17,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Final, NamedTuple
 
+from tests.architecture.source import FOLDERS
 from tests.mutants.mutant import Mutant, MutantError
 from tests.mutants.rows import MUTANTS
 
@@ -27,7 +28,7 @@ Breaks the broker and the client on purpose, one small change at a time, and run
 {LEAST} of {len(MUTANTS)} changes must make a test fail. tests/mutants/rows.py lists them.
 
 Each change is made in a copy of the checkout. The tests that should notice run first, and only where they pass the rest
-of the everyday tests of that side. Before that they run once without any change, and must pass.
+of the everyday tests of behavior. Before that they run once without any change, and must pass.
 
   scripts/mutate                          all of them, in as many copies as there are cores
   scripts/mutate --only ttl-is-late       one; may be given several times, then each must be caught
@@ -35,10 +36,7 @@ of the everyday tests of that side. Before that they run once without any change
 
 Exit code 0: enough were caught. 1: too few were, or a change no longer applies.
 """
-REST: Final = {
-    "broker": ("proto", "capture", "broker", "conformance", "hostile", "pressure", "foreign/python"),
-    "client": ("client", "foreign/test_async_*.py"),
-}
+REST: Final = (*FOLDERS, "replay", "hostile", "pressure", "foreign/python", "foreign/test_async_*.py")
 LEFT_OUT: Final = (".git", ".venv*", "build", "__pycache__", ".hypothesis", "*.egg-info")
 PYTEST: Final = ("-m", "pytest", "-q", "-x", "--hypothesis-seed=0")
 PASSED, FAILED = 0, 1  # other exit codes of pytest mean that the tests could not run
@@ -89,9 +87,9 @@ class Tree:
         return run.returncode, failed[1] if failed else "\n".join((run.stdout + run.stderr).splitlines()[-5:])
 
     def rest_of(self, mutant: Mutant) -> list[str]:
-        """Return the everyday tests of the mutant's side, without the tests that run first."""
+        """Return the everyday tests of behavior, without the tests that run first."""
         tests = self.root / "tests"
-        found = [str(path.relative_to(self.root)) for each in REST[mutant.side] for path in sorted(tests.glob(each))]
+        found = [str(path.relative_to(self.root)) for each in REST for path in sorted(tests.glob(each))]
         return [*found, *(f"--deselect={path}" for path in mutant.first)]
 
     def try_out(self, mutant: Mutant) -> Outcome:

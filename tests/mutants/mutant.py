@@ -14,7 +14,7 @@ class Mutant(NamedTuple):
     """A row of `rows.py`.
 
     `old` stands once in `file` and becomes `new`. `breaks` says in one sentence what is wrong then. `first` are the
-    test files that should notice; the rest of the everyday tests of its side run only where those pass.
+    test files that should notice; the rest of the everyday tests run only where those pass.
     """
 
     name: str
@@ -23,11 +23,6 @@ class Mutant(NamedTuple):
     new: str
     breaks: str
     first: tuple[str, ...]
-
-    @property
-    def side(self) -> str:
-        """Return the side whose behavior the mutant breaks: "client" or "broker"."""
-        return "client" if self.file.startswith("client/") else "broker"
 
     def applied(self, root: Path) -> str:
         """Return the text of the mutant's file with the change. Raise `MutantError` when the change does not apply."""

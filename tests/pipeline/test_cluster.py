@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.spark_cluster import cluster
 from tests.foreign.broker_process import Address
+from yardsticks.servers.spark_cluster import cluster
 
 from .conftest import CLUSTER_CONFIG
 from .source.topics import flat, numbers, options, values

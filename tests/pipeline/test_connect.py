@@ -16,9 +16,9 @@ from typing import Any
 import pyspark
 import pytest
 
-from tests.crash.process import free_port
 from tests.foreign.broker_process import Address
 from tests.foreign.deadline import eventually
+from yardsticks.servers import free_port
 
 from .conftest import SPARK_TIMEOUT
 from .source.topics import flat, numbers, publish, values

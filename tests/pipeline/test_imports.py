@@ -13,7 +13,7 @@ import pyspark
 import pytest
 
 from pulsarium.pipeline.data_source import PulsarDataSource
-from pulsarium.pipeline.source import readers
+from pulsarium.pipeline.source.options import SourceOptions
 from pulsarium.pipeline.spark import WORKERS
 from tests.foreign.broker_process import Address
 from tests.pipeline.source.topics import numbers, options, publish
@@ -123,7 +123,7 @@ def test_the_process_that_plans_a_read_looks_up_no_columns_again(
     publish(broker, topic, numbers(30))
     source = PulsarDataSource(options(broker, topic))
     schema = source.schema()
-    monkeypatch.delattr(readers, "columns_of")
+    monkeypatch.delattr(SourceOptions, "columns")
     reader = pickle.loads(pickle.dumps(source)).reader(schema)
     (rows,) = [sum(batch.num_rows for batch in reader.read(split)) for split in reader.partitions()]
     assert rows == 30

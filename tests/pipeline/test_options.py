@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from pulsarium.client import Authentication, AuthenticationBasic, AuthenticationTLS, AuthenticationToken
-from pulsarium.pipeline.options import CONNECTION, BadOption, Connection, Options
+from pulsarium.pipeline.options import CONNECTION, BadOption, ConnectionOptions, Options
 from pulsarium.pipeline.sink.options import SinkOptions
 from pulsarium.pipeline.source.options import SourceOptions
 
@@ -21,9 +21,9 @@ URL = {"service.url": "pulsar://localhost:6650"}
 SECRET = "s3cret"
 
 
-def connection(**options: str) -> Connection:
+def connection(**options: str) -> ConnectionOptions:
     """Return a connection with options of Pulsar's client. Their names lack the prefix `pulsar.client.`."""
-    return Connection.of(Options(URL | {f"pulsar.client.{name}": value for name, value in options.items()}))
+    return ConnectionOptions.of(Options(URL | {f"pulsar.client.{name}": value for name, value in options.items()}))
 
 
 def test_names_have_no_case() -> None:
@@ -60,7 +60,7 @@ def test_options_of_spark_itself_are_no_options_of_the_data_source(read: Callabl
 @pytest.mark.parametrize("given", [{}, {"service.url": ""}])
 def test_a_missing_required_option_is_refused(given: dict[str, str]) -> None:
     with pytest.raises(BadOption, match=r'\.option\("service.url", \.\.\.\) is missing'):
-        Connection.of(Options(given))
+        ConnectionOptions.of(Options(given))
 
 
 def test_a_number_is_read_from_its_option() -> None:
@@ -89,7 +89,7 @@ def test_flags_and_choices() -> None:
 
 
 def test_the_options_of_a_connection_are_read() -> None:
-    assert Connection.of(Options(URL)) == Connection(URL["service.url"])
+    assert ConnectionOptions.of(Options(URL)) == ConnectionOptions(URL["service.url"])
     made = connection(
         tlsTrustCertsFilePath="ca.pem",
         tlsAllowInsecureConnection="true",
@@ -97,7 +97,7 @@ def test_the_options_of_a_connection_are_read() -> None:
         connectionTimeoutMs="500",
         operationTimeoutMs="1500",
     )
-    assert made == Connection(
+    assert made == ConnectionOptions(
         URL["service.url"], None, "", "", "ca.pem", allow_insecure=True, validate_hostname=False,
         connection_timeout=0.5, operation_timeout=1.5,
     )  # fmt: skip
@@ -110,7 +110,7 @@ def test_each_documented_option_takes_effect() -> None:
         if described.name == "pulsar.client.authParams":
             continue  # read only with a plug-in
         try:
-            effect = list(vars(Connection.of(given)).values())
+            effect = list(vars(ConnectionOptions.of(given)).values())
         except BadOption as refused:
             effect = ["nonsense"] if described.name in str(refused) else []
         assert "nonsense" in effect, described.name

@@ -10,16 +10,16 @@ from functools import partial
 import pytest
 
 from pulsarium.client import MessageId, PulsarError
-from pulsarium.pipeline.options import Connection
+from pulsarium.pipeline.options import ConnectionOptions
 from pulsarium.pipeline.pulsar import Pulsar
 from tests.foreign.broker_process import Address
 
-NOBODY = Connection("pulsar://127.0.0.1:1", connection_timeout=0.2, operation_timeout=0.2)
+NOBODY = ConnectionOptions("pulsar://127.0.0.1:1", connection_timeout=0.2, operation_timeout=0.2)
 
 
 def test_to_a_broker_and_back(broker: Address, topic: str) -> None:
     before = set(threading.enumerate())
-    with Pulsar(Connection(broker.service_url)) as pulsar:
+    with Pulsar(ConnectionOptions(broker.service_url)) as pulsar:
         producer = pulsar.enter(lambda: pulsar.client.create_producer(topic))
         pulsar.call(producer.send, b"a", partition_key="k")
         pulsar.call(producer.send, b"b", partition_key=b"\xff")
@@ -57,7 +57,7 @@ def test_errors_come_out_and_nothing_stays() -> None:
 @pytest.mark.parametrize("url", ["nonsense", "ftp://host:1", "pulsar://", ""])
 def test_a_wrong_url(url: str) -> None:
     before = set(threading.enumerate())
-    with pytest.raises(PulsarError), Pulsar(Connection(url)):
+    with pytest.raises(PulsarError), Pulsar(ConnectionOptions(url)):
         pass
     assert set(threading.enumerate()) <= before
 

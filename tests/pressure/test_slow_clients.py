@@ -8,11 +8,12 @@ import pytest
 import trio
 import trio.testing
 
-from pulsarium.broker.broker import Broker
+from pulsarium.broker.cluster import Broker
 from pulsarium.broker.config import Config
+from pulsarium.broker.model.rate.publish_buffer import LARGEST_READ
 from pulsarium.broker.model.topic.persistent import PersistentTopic
-from pulsarium.broker.publish_buffer import LARGEST_READ
 from pulsarium.broker.session.outgoing import HIGH_WATER
+from pulsarium.broker.session.session import sessions_of
 from pulsarium.client import ConsumerType, InitialPosition
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.loopback import listening
@@ -40,7 +41,9 @@ async def test_a_consumer_that_stops_reading(type: int) -> None:
         await others[1].flow(1_000_000)
         publisher = await loopback.connect()
         await publisher.producer()
-        (session,) = (each for each in loopback.broker.sessions if 0 in each.consumers and each.address == _name(stuck))
+        (session,) = (
+            each for each in sessions_of(loopback.broker) if 0 in each.consumers and each.address == _name(stuck)
+        )
         seen = [0, 0]
         burst = [plain(bytes(20_000), partition_key=f"key-{number}") for number in range(BURST)]
         for _ in range(20):
@@ -77,7 +80,7 @@ async def test_a_flood_is_read_in_turn_with_others() -> None:
     async with listening() as loopback, trio.open_nursery() as nursery:
         fast, other = await loopback.connect(), await loopback.connect()
         await fast.producer()
-        (session,) = (each for each in loopback.broker.sessions if each.producers)
+        (session,) = (each for each in sessions_of(loopback.broker) if each.producers)
         count = 2000
         received = [0]
         (producer,) = session.producers.values()

@@ -11,9 +11,9 @@ import trio
 import trio.testing
 
 from pulsarium.broker.config import Config
-from pulsarium.broker.publish_buffer import BESIDE_OTHERS, LARGEST_READ, OF_ONE_CONNECTION, READS_ALONE
-from pulsarium.broker.session.session import Session
-from pulsarium.broker.storage.interface import Done, Run
+from pulsarium.broker.model.rate.publish_buffer import BESIDE_OTHERS, LARGEST_READ, OF_ONE_CONNECTION, READS_ALONE
+from pulsarium.broker.session.session import Session, sessions_of
+from pulsarium.broker.storage.interface import Done, EntryRun
 from pulsarium.broker.storage.memory import MemoryStorage
 from tests.broker.held import HeldStorage
 from tests.broker.wire import Bed, Type, Wire, plain, serving
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("autojump_clock")
 
 def session_of(bed: Bed, number: int) -> Session:
     """Return the session of the connection with this number, counted from 1 in the order of opening."""
-    (found,) = (each for each in bed.broker.sessions if each.address.endswith(f":{number}"))
+    (found,) = (each for each in sessions_of(bed.broker) if each.address.endswith(f":{number}"))
     return found
 
 
@@ -222,7 +222,7 @@ async def test_a_publisher_that_is_thrown_out_while_it_waits() -> None:
         session_of(bed, 1).close("enough")
         bed.broker.turn.finish()
         await trio.testing.wait_all_tasks_blocked()
-        assert len(bed.broker.sessions) == 1
+        assert len(sessions_of(bed.broker)) == 1
         store.release()
         await other.producer()
         assert len(await other.publish(*[ENTRY] * 3)) == 3
@@ -257,9 +257,9 @@ class SlowSpill(MemoryStorage):
 
     def __init__(self) -> None:
         super().__init__()
-        self.spills: list[tuple[int, Run, Done]] = []
+        self.spills: list[tuple[int, EntryRun, Done]] = []
 
-    def spill(self, ledger_id: int, run: Run, done: Done) -> None:
+    def spill(self, ledger_id: int, run: EntryRun, done: Done) -> None:
         self.spills.append((ledger_id, run, done))
 
     def go_on(self) -> None:
@@ -296,7 +296,7 @@ async def test_pings_of_the_broker_do_not_end_a_publisher_that_waits() -> None:
     """The publisher cannot answer the PINGs, because the broker does not read from its connection."""
     async with flooded() as (store, bed, wire):
         await trio.sleep(bed.broker.config.keepAliveIntervalSeconds * 3.5)
-        assert bed.broker.sessions
+        assert sessions_of(bed.broker)
         store.release()
         received = 0
         while received < FLOOD:

@@ -51,7 +51,7 @@ def test_recorded_batches_are_the_same_bytes_when_packed_again(golden: Golden) -
     [
         (b"", 1, "batch of 0 bytes ends before message 0"),
         (TWO, 3, "ends before message 2"),
-        (TWO, 2**31 - 1, "ends before message 2"),
+        (TWO, 2**31 - 1, "2147483647 messages in a batch, of which at most 65536 are taken apart"),
         (TWO[:-1], 2, "metadata of message 1 is beyond"),
         (TWO[:12], 2, "message 0 of 5 bytes is beyond its batch of 12"),
         (bytes.fromhex("ffffffff"), 1, "metadata of message 0 is beyond"),

@@ -1,4 +1,7 @@
-"""Entries: taken apart, checked, and given or relieved of what stands in front of the metadata."""
+"""Entries: taken apart, checked, and given or relieved of what stands in front of the metadata.
+
+CRC32C against published vectors.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pulsarium.proto import entry as entries
+from pulsarium.proto.entry import crc32c
 from pulsarium.proto.errors import EntryError
 from pulsarium.proto.generated.PulsarApi_pb2 import BrokerEntryMetadata, MessageMetadata
 from tests.proto.golden import Golden, golden_entries
@@ -232,10 +236,69 @@ def test_plain_metadata_begins_as_usual_and_has_none_of_four_tags(
     assert entries.is_plain(entries.with_broker_metadata(entry, IN_FRONT) if stamped else entry) is expected
 
 
+@pytest.mark.parametrize("stamped", [False, True])
+@pytest.mark.parametrize(
+    "rest",
+    [
+        {},
+        {"partition_key_b64_encoded": False, "uncompressed_size": 5},  # as the Java client writes it
+        {"compression": 3, "uncompressed_size": 3000, "event_time": 7, "schema_version": bytes(8), "null_value": True},
+    ],
+)
+def test_the_key_of_a_plain_entry_is_found_at_once(rest: dict[str, Any], stamped: bool) -> None:
+    metadata = MessageMetadata(
+        producer_name="p1", sequence_id=2**40, publish_time=1795265151694, partition_key="k" * 9, **rest
+    )
+    entry = entries.build(metadata, b"payload")
+    assert entries.plain_key(entries.with_broker_metadata(entry, IN_FRONT) if stamped else entry) == b"k" * 9
+
+
+NUMBERS = st.integers(0, 2**32 - 1)
+FIELDS = st.fixed_dictionaries(
+    {"producer_name": st.text(max_size=3), "sequence_id": NUMBERS, "publish_time": NUMBERS},
+    optional={
+        "partition_key": st.text(max_size=4),
+        "partition_key_b64_encoded": st.booleans(),
+        "ordering_key": st.binary(max_size=2),
+        "num_messages_in_batch": st.integers(0, 3),
+        "compression": st.integers(0, 4),
+        "uncompressed_size": NUMBERS,
+        "event_time": NUMBERS,
+        "schema_version": st.sampled_from([b"", bytes(8), b"12345678"]),
+        "deliver_at_time": NUMBERS,
+        "marker_type": st.integers(0, 20),
+        "uuid": st.text(max_size=2),
+        "highest_sequence_id": NUMBERS,
+        "null_value": st.booleans(),
+        "txnid_least_bits": NUMBERS,
+        "entry_hash_min": NUMBERS,
+    },
+)
+
+
+@given(FIELDS, st.binary(max_size=6), st.integers(-3, 3), st.binary(max_size=3), st.booleans())
+def test_a_plain_key_is_that_of_the_metadata(
+    fields: dict[str, Any], more: bytes, wrong: int, payload: bytes, stamped: bool
+) -> None:
+    encoded = MessageMetadata(**fields).SerializeToString() + more
+    size = max(0, len(encoded) + wrong)
+    entry = b"\x0e\x01...." + size.to_bytes(4, "big") + encoded + payload
+    key = entries.plain_key(entries.with_broker_metadata(entry, IN_FRONT) if stamped else entry)
+    if key is None:
+        return
+    metadata = entries.visible_metadata(entry)
+    assert metadata is not None
+    assert metadata.partition_key.encode() == key
+    assert (metadata.num_messages_in_batch, metadata.partition_key_b64_encoded) == (1, False)
+    special = ("ordering_key", "deliver_at_time", "uuid", "txnid_least_bits", "entry_hash_min")
+    assert not any(metadata.HasField(field) for field in special)
+
+
 @given(st.binary(max_size=20))
 def test_an_entry_that_is_cut_anywhere_is_plain_or_not(data: bytes) -> None:
     for candidate in (data, b"\x0e\x01" + data, b"\x0e\x02\x00\x00\x00\x01x" + data):
         assert entries.is_plain(candidate) in (True, False)
+        assert entries.plain_key(candidate) is None
 
 
 @pytest.mark.parametrize("size", [0, 1, 4000, 4086, 4087, 20_000])
@@ -258,3 +321,26 @@ def test_an_entry_is_told_its_transaction(checksum: bool, in_front: bool) -> Non
         assert (len(plain) < len(entry), entries.checksum_matches(plain)) == (in_front, True if checksum else None)
         assert entries.payload_of(entry) == b"payload"
         assert entries.parse_metadata(entry).producer_name == "p1"
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b"", 0),
+        (b"123456789", 0xE3069283),
+        # RFC 3720, appendix B.4
+        (bytes(32), 0x8A9136AA),
+        (b"\xff" * 32, 0x62A8AB43),
+        (bytes(range(32)), 0x46DD794E),
+        (bytes(reversed(range(32))), 0x113FDB5C),
+    ],
+)
+def test_checksums_fit_their_vectors(data: bytes, expected: int) -> None:
+    assert crc32c(data) == expected
+    assert crc32c(bytearray(data)) == expected
+    assert crc32c(memoryview(data)) == expected
+
+
+@given(st.binary(max_size=200), st.integers(0, 200))
+def test_piece_by_piece(data: bytes, cut: int) -> None:
+    assert crc32c(memoryview(data)[cut:], crc32c(data[:cut])) == crc32c(data)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -252,3 +254,25 @@ def test_a_segment_is_named_after_its_scalable_topic() -> None:
 def test_all_segments_have_the_schema_of_their_scalable_topic() -> None:
     names = ("topic://public/default/t", "segment://public/default/t/0000-ffff-0", "persistent://public/default/t")
     assert {TopicName.parse(name).schema_name for name in names} == {"public/default/t"}
+
+
+@pytest.mark.parametrize("text", ["/" * 10**6, "a/" * 10**6, "persistent://" + "/" * 10**6])
+def test_a_name_with_very_many_slashes_is_not_taken_apart(text: str) -> None:
+    tracemalloc.start()
+    try:
+        with pytest.raises(InvalidTopicName):
+            TopicName.parse(text)
+        assert tracemalloc.get_traced_memory()[1] < 10 * len(text)  # each part would take 50 bytes
+    finally:
+        tracemalloc.stop()
+
+
+@given(st.text("a/", max_size=8))
+def test_a_short_name_has_one_or_three_parts(text: str) -> None:
+    parts = text.split("/")
+    if "" not in parts and len(parts) in (1, 3):
+        assert str(TopicName.parse(text)).endswith(f"/{parts[-1]}")
+        return
+    with pytest.raises(InvalidTopicName) as refused:
+        TopicName.parse(text)
+    assert ("Invalid short topic name" in str(refused.value)) == ("" not in parts[:-1] and len(parts) not in (1, 3))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from configparser import ConfigParser
 from pathlib import Path
 from typing import Any
@@ -28,17 +29,17 @@ def workflow() -> dict[Any, Any]:
 
 @pytest.mark.parametrize(
     "path",
-    ["CONTRIBUTING.md", "SECURITY.md", ".pre-commit-config.yaml", ".github/workflows/ci.yml"],
+    ["CONTRIBUTING.md", ".github/SECURITY.md", ".pre-commit-config.yaml", ".github/workflows/ci.yml"],
 )
 def test_scripts_that_a_file_names_exist(path: str) -> None:
     named = set(SCRIPT.findall((ROOT / path).read_text()))
     assert [script for script in sorted(named) if not (ROOT / script).is_file()] == []
 
 
-@pytest.mark.parametrize("path", ["CONTRIBUTING.md", "SECURITY.md"])
+@pytest.mark.parametrize("path", ["CONTRIBUTING.md", ".github/SECURITY.md"])
 def test_links_lead_to_files(path: str) -> None:
     links = re.findall(r"\]\(([^)#]+)\)", (ROOT / path).read_text())
-    assert [link for link in links if not (ROOT / link).exists()] == []
+    assert [link for link in links if not ((ROOT / path).parent / link).exists()] == []
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda path: path.stem)
@@ -77,11 +78,10 @@ def test_actions_of_the_checkout_exist(workflow: dict[Any, Any]) -> None:
     assert all((ROOT / name / "action.yml").is_file() for name in own)
 
 
-def test_hooks_run_what_is_installed_here() -> None:
-    (repository,) = read(ROOT / ".pre-commit-config.yaml")["repos"]
-    assert repository["repo"] == "local"
-    assert [hook["id"] for hook in repository["hooks"]] == ["format", "lint", "generated"]
-    assert all(hook["language"] == "system" for hook in repository["hooks"])
+def test_hooks_run_the_versions_of_the_lock() -> None:
+    locked = {each["name"]: each.get("version") for each in tomllib.loads((ROOT / "uv.lock").read_text())["package"]}
+    told = [repository.get("rev") for repository in read(ROOT / ".pre-commit-config.yaml")["repos"]]
+    assert told == [f"v{locked['ruff']}", f"v{locked['codespell']}", None]
 
 
 def test_editors_are_told_what_the_formatter_wants() -> None:

@@ -1,4 +1,4 @@
-"""The feature of devcontainer/: what it installs, and how the broker starts with the container."""
+"""The feature of container/devcontainer/: what it installs, and how the broker starts with the container."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from scripts.release import build
 from tests.architecture.wheel import copied
 
 ROOT = Path(__file__).parents[2]
-FEATURE = ROOT / "devcontainer" / "pulsarium"
+FEATURE = ROOT / "container" / "devcontainer" / "pulsarium"
 
 
 @pytest.fixture(scope="module")

@@ -112,22 +112,36 @@ def sdist(folder: Path, *names: str) -> Path:
     return path
 
 
-WHOLE = tuple(name if not name.endswith("/") else f"{name}x" for name in release.WANTED)
+KEYS = "broker/config/pulsar_keys.txt"
+WHOLE = ("README.md", f"src/pulsarium/{KEYS}", "src/pyspark_pulsar/__init__.py", "tests/build_it.py")
 
 
-def test_a_source_distribution_with_tests_and_docs_is_good(tmp_path: Path) -> None:
-    release.check_sdist(sdist(tmp_path, *WHOLE, "tests/build_it.py"))
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """Make a checkout with the files of `WHOLE`, the package at its root."""
+    tree = tmp_path / "tree"
+    for name in (KEYS, "build/pulsarium.egg-info/x", *(name for name in WHOLE if KEYS not in name)):
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).touch()
+    (tree / "src" / "pulsarium").mkdir()
+    (tree / "src" / "pulsarium" / "broker").symlink_to("../../broker")
+    return tree
+
+
+def test_a_source_distribution_with_all_of_the_checkout_is_good(tree: Path, tmp_path: Path) -> None:
+    release.check_sdist(sdist(tmp_path, *WHOLE), tree)
 
 
 @pytest.mark.parametrize("unwanted", ["build/x", "tests/__pycache__/x.pyc", ".venv-3.13/x", "tests/.pytest_cache/x"])
-def test_a_source_distribution_with_leftovers_is_refused(unwanted: str, tmp_path: Path) -> None:
+def test_a_source_distribution_with_leftovers_is_refused(unwanted: str, tree: Path, tmp_path: Path) -> None:
     with pytest.raises(release.Refused, match="missing nothing; not wanted"):
-        release.check_sdist(sdist(tmp_path, *WHOLE, unwanted))
+        release.check_sdist(sdist(tmp_path, *WHOLE, unwanted), tree)
 
 
-def test_a_source_distribution_without_tests_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(release.Refused, match="missing tests/; not wanted nothing"):
-        release.check_sdist(sdist(tmp_path, *(name for name in WHOLE if not name.startswith("tests"))))
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_source_distribution_without_a_file_is_refused(name: str, tree: Path, tmp_path: Path) -> None:
+    with pytest.raises(release.Refused, match=f"missing {name}; not wanted nothing"):
+        release.check_sdist(sdist(tmp_path, *(each for each in WHOLE if each != name)), tree)
 
 
 def test_a_wheel_without_a_module_is_refused(tmp_path: Path) -> None:

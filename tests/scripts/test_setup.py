@@ -1,4 +1,4 @@
-"""The script `scripts/setup`: the lock of each environment, and runs that need no change."""
+"""The script `scripts/setup`: what uv is asked for in each environment, and runs that need no change."""
 
 from __future__ import annotations
 
@@ -11,49 +11,61 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 VERSION_FILE = "src/pulsarium/broker/config/version.py"
+LOCK = 'version = 1\n\n[[package]]\nname = "uv"\nversion = "1.2.3"\n'
 
-# Stands in for each interpreter: makes environments of itself, and writes down what else it was asked for.
+# Stands in for uv: makes environments with an interpreter that does nothing, and writes down what it was asked for.
+UV = """#!/usr/bin/env bash
+echo "${UV_PROJECT_ENVIRONMENT:+$UV_PROJECT_ENVIRONMENT }$*" >>log
+[[ $1 == sync ]] || exit 0
+mkdir -p "$UV_PROJECT_ENVIRONMENT"/{bin,lib/python3/site-packages}
+ln -sf /usr/bin/true "$UV_PROJECT_ENVIRONMENT/bin/python"
+"""
+# Stands in for an interpreter, whose pip installs the uv above. Where $NO_PIP is set, only environments have pip.
 PYTHON = """#!/usr/bin/env bash
 case "$*" in
-    "-c import sys, ensurepip"*) [[ $* == *"(${PYTHON_VERSION:-none})"* || $* == *">= (3, 11)"* ]] ;;
-    "-m venv --clear "*) rm -rf "$4"; mkdir -p "$4/bin"; cp "$0" "$4/bin/python" ;;
-    *"pip --disable-pip-version-check freeze"*) echo "gone==1" ;;
-    *" pip "*) echo "${0%/bin/python} $*" >>log ;;
+    "-m pip --version") [[ -z ${NO_PIP:-} ]] ;;
+    "-m venv build/uv") mkdir -p build/uv/bin; cp "$0" build/uv/bin/python ;;
+    "-m pip install "*) echo "${0#"$PWD"/} ${*: -1}" >>log; mkdir -p build/uv/bin; cp tools/uv build/uv/bin/uv ;;
 esac
 """
 
 
 class Checkout:
-    """A checkout with the files that the script needs, and an interpreter that only records its commands."""
+    """A checkout with the files that the script needs, and a uv that only records its commands."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        shutil.copytree(ROOT / "locks", root / "locks")
-        for name in ("scripts/setup", "pyproject.toml", VERSION_FILE):
+        for name in ("scripts/setup", "scripts/serve", "pyproject.toml", VERSION_FILE):
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, root / name)
-        self.python = root / "an-interpreter"
-        self.python.write_text(PYTHON)
-        self.python.chmod(0o755)
+        (root / "uv.lock").write_text(LOCK)
+        self.program("python", PYTHON)
+        self.program("uv", UV)
 
-    def setup(self, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    def program(self, name: str, text: str) -> None:
+        path = self.root / "tools" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        path.chmod(0o755)
+
+    def run(self, script: str, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
         (self.root / "log").unlink(missing_ok=True)
+        settings = {"PATH": f"{self.root}/tools:/usr/bin:/bin", **environment}
         return subprocess.run(
-            [self.root / "scripts" / "setup", *options],
+            [self.root / "scripts" / script, *options],
             check=False,
             capture_output=True,
             text=True,
             cwd=self.root,
-            env={**os.environ, "PYTHON": str(self.python), **environment},
+            env={**{name: value for name, value in os.environ.items() if name != "PYTHON"}, **settings},
         )
 
     def done(self, *options: str, **environment: str) -> list[str]:
-        """Return the requests of a successful run to pip."""
-        run = self.setup(*options, **environment)
+        """Return the requests of a successful run to uv and pip."""
+        run = self.run("setup", *options, **environment)
         assert (run.returncode, run.stdout) == (0, ""), run.stderr
         log = self.root / "log"
-        said = log.read_text() if log.exists() else ""
-        return said.replace(" -P -m pip --disable-pip-version-check", "").splitlines()
+        return log.read_text().splitlines() if log.exists() else []
 
 
 @pytest.fixture
@@ -61,86 +73,103 @@ def checkout(tmp_path: Path) -> Checkout:
     return Checkout(tmp_path / "checkout")
 
 
-def installs(environment: str, lock: str) -> list[str]:
-    return [
-        f"{environment} install --quiet --require-hashes -r locks/{lock}.txt",
-        f"{environment} install --quiet --no-deps --no-build-isolation --editable .",
-    ]
+SYNC = "sync --quiet --frozen"
+BASE = f".venv {SYNC} --inexact --no-default-groups"
+EVERYTHING = f".venv {SYNC} --group dev"
 
 
-def test_a_broker_gets_its_own_lock_only(checkout: Checkout) -> None:
-    assert checkout.done("--base") == installs(".venv", "base")
+@pytest.mark.parametrize(
+    ("options", "asked"),
+    [
+        ((), EVERYTHING),
+        (("--base",), BASE),
+        (("--test",), f".venv {SYNC} --inexact"),
+        (("--docs",), f"{BASE} --group docs"),
+        (("--python", "3.13"), f".venv-3.13 {SYNC} --python 3.13"),
+    ],
+)
+def test_each_environment_is_one_request_that_is_not_made_twice(
+    checkout: Checkout, options: tuple[str, ...], asked: str
+) -> None:
+    assert checkout.done(*options) == [asked]
+    again = checkout.run("setup", *options)
+    assert (again.returncode, again.stdout, again.stderr) == (0, "", "")
+    assert not (checkout.root / "log").exists()
 
 
 def test_a_broker_that_is_started_installs_no_more(checkout: Checkout) -> None:
-    serve = checkout.root / "scripts" / "serve"
-    shutil.copy(ROOT / "scripts" / "serve", serve)
-    run = subprocess.run([serve], check=False, env={**os.environ, "PYTHON": str(checkout.python)}, cwd=checkout.root)
-    assert run.returncode == 0
-    assert not list((checkout.root / ".venv").glob("dev.stamp"))
-    assert (checkout.root / ".venv" / "base.stamp").exists()
+    assert checkout.run("serve").returncode == 0
+    assert (checkout.root / "log").read_text() == f"{BASE}\n"
 
 
 def test_the_shell_is_told_how_it_gets_the_command(checkout: Checkout) -> None:
-    told = checkout.setup("--base").stderr.splitlines()[-1]
+    told = checkout.run("setup", "--base").stderr.splitlines()[-1]
     assert ".venv/bin/pulsarium" in told
     assert "source .venv/bin/activate" in told
     assert "pipx install ." in told
 
 
-@pytest.mark.parametrize("options", [(), ("--base",), ("--python", "3.13")])
-def test_nothing_is_done_twice(checkout: Checkout, options: tuple[str, ...]) -> None:
-    assert checkout.done(*options, PYTHON_VERSION="3, 13")
-    again = checkout.setup(*options, PYTHON_VERSION="3, 13")
-    assert (again.returncode, again.stdout, again.stderr) == (0, "", "")
-    assert not (checkout.root / "log").exists()
-
-
-def test_an_environment_for_development_serves_as_it_is(checkout: Checkout) -> None:
-    first, *rest = installs(".venv", "dev")
-    assert checkout.done() == [first, ".venv uninstall --quiet --yes gone", *rest]
-    assert checkout.done("--base") == []
+@pytest.mark.parametrize("less", ["--base", "--test", "--docs"])
+def test_an_environment_for_development_serves_as_it_is(checkout: Checkout, less: str) -> None:
+    checkout.done()
+    assert checkout.done(less) == []
 
 
 def test_an_environment_for_a_broker_grows_when_development_needs_more(checkout: Checkout) -> None:
     checkout.done("--base")
-    assert installs(".venv", "dev")[0] in checkout.done()
+    assert checkout.done() == [EVERYTHING]
 
 
-def test_a_new_lock_of_the_broker_takes_nothing_from_development(checkout: Checkout) -> None:
-    checkout.done()
-    lock = checkout.root / "locks" / "base.txt"
-    lock.write_text(lock.read_text() + "# changed\n")
-    assert checkout.done("--base") == installs(".venv", "base")
-    assert checkout.done() == []
-
-
-@pytest.mark.parametrize("name", ["pyproject.toml", VERSION_FILE])
+@pytest.mark.parametrize("name", ["pyproject.toml", "uv.lock", VERSION_FILE])
 def test_a_change_of_the_project_is_installed(checkout: Checkout, name: str) -> None:
     checkout.done("--base")
     file = checkout.root / name
     file.write_text(file.read_text() + "# changed\n")
-    assert checkout.done("--base") == installs(".venv", "base")
+    assert checkout.done("--base") == [BASE]
 
 
-def test_another_python_has_an_environment_of_its_own(checkout: Checkout) -> None:
-    first, *rest = installs(".venv-3.13", "unit")
-    assert checkout.done("--python", "3.13", PYTHON_VERSION="3, 13") == [
-        first,
-        ".venv-3.13 uninstall --quiet --yes gone",
-        *rest,
+def test_what_another_command_removed_from_an_environment_comes_back(checkout: Checkout) -> None:
+    package = checkout.root / ".venv" / "lib" / "python3" / "site-packages" / "click"
+    package.mkdir(parents=True)
+    checkout.done("--base")
+    package.rmdir()
+    assert checkout.done("--base") == [BASE]
+
+
+def test_a_checkout_that_was_moved_gets_a_new_environment(checkout: Checkout) -> None:
+    checkout.done("--base")
+    old = checkout.root / ".venv" / "old"
+    old.touch()
+    (checkout.root / ".venv" / "root.stamp").write_text("/elsewhere\n")
+    assert checkout.done("--base") == [BASE]
+    assert not old.exists()
+
+
+@pytest.mark.parametrize(("no_pip", "installer"), [("", "tools/python"), ("1", "build/uv/bin/python")])
+def test_a_machine_without_uv_gets_the_locked_one_for_this_time(
+    checkout: Checkout, no_pip: str, installer: str
+) -> None:
+    python = checkout.root / "tools" / "python"
+    environment = {"PATH": "/usr/bin:/bin", "PYTHON": str(python), "NO_PIP": no_pip}
+    assert checkout.done("--base", **environment) == [
+        f"{installer} uv==1.2.3",
+        f".venv {SYNC} --python {python} --inexact --no-default-groups",
     ]
-    assert not (checkout.root / ".venv").exists()
+    assert not (checkout.root / "build" / "uv").exists()
 
 
-def test_a_python_that_is_not_there_is_refused_with_how_to_get_it(checkout: Checkout) -> None:
-    run = checkout.setup("--python", "3.99", PYENV_ROOT=str(checkout.root), PATH="/usr/bin:/bin")
+def test_a_machine_without_python_is_told_what_is_needed(checkout: Checkout) -> None:
+    run = checkout.run("setup", PATH="/usr/bin:/bin", PYTHON="no-such-python")
     assert (run.returncode, run.stdout, run.stderr.count("\n")) == (1, "", 1)
-    assert "no Python 3.99 was found" in run.stderr
-    assert "`uv python install 3.99` or `pyenv install 3.99`" in run.stderr
+    assert "Python 3.11 or later with its venv module is needed" in run.stderr
+
+
+def test_a_new_lock_is_written_and_installed(checkout: Checkout) -> None:
+    checkout.done()
+    assert checkout.done("--lock") == ["lock --no-config --upgrade", EVERYTHING]
 
 
 @pytest.mark.parametrize("options", [("--python",), ("--python", "three"), ("--base", "--lock"), ("--unknown",)])
 def test_an_unknown_option_is_refused(checkout: Checkout, options: tuple[str, ...]) -> None:
-    assert checkout.setup(*options).returncode == 2
+    assert checkout.run("setup", *options).returncode == 2
     assert not (checkout.root / ".venv").exists()

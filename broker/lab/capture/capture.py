@@ -6,19 +6,16 @@ import itertools
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pulsarium.broker.config.version import VERSION
 from pulsarium.broker.lab.capture.store import File, Memory, Store
-from pulsarium.broker.logs import Log
-from pulsarium.capture.file import CaptureReader, CaptureWriter, Header, Record
+from pulsarium.broker.lab.tap import SessionTap, Taps
+from pulsarium.broker.logs import PartLog
+from pulsarium.capture.file import CaptureReader, CaptureRecord, CaptureWriter, Header
 from pulsarium.proto.commands import Direction
 
-if TYPE_CHECKING:
-    from pulsarium.broker.lab.lab import Lab
-    from pulsarium.broker.lab.tap import SessionTap
-
-log = Log("capture")
+log = PartLog("capture")
 
 _PIECE = 1 << 20
 
@@ -31,7 +28,7 @@ class Capture:
     """
 
     def __init__(
-        self, lab: Lab, id: int, path: Path | None, header: Header, keep_entry: int | None, *, as_sent: bool = False
+        self, taps: Taps, id: int, path: Path | None, header: Header, keep_entry: int | None, *, as_sent: bool = False
     ) -> None:
         """Start a capture. Raise `OSError` when the file cannot be created."""
         self.id = id
@@ -45,13 +42,13 @@ class Capture:
         self.running = True
         self.reason = ""
         """Reason why the capture ended by itself, or ""."""
-        self._lab = lab
-        self._wall = lab.cluster.clock.wall
+        self._taps = taps
+        self._wall = taps.cluster.clock.wall
         self._as_sent = as_sent
         self._store: Store = Memory() if path is None else File(path)
         self._writer = CaptureWriter(self._store.write, header, keep_entry=keep_entry)
         self._begun = False
-        lab.observe(self)
+        taps.observe(self)
         self._begun = True
 
     @property
@@ -69,7 +66,7 @@ class Capture:
         if not self.running:
             return
         self.running = False
-        self._lab.forget(self)
+        self._taps.forget(self)
         self._store.close()
         self.reason = self._store.trouble
         if self.reason:
@@ -81,7 +78,7 @@ class Capture:
     def __exit__(self, *error: object) -> None:
         self.stop()
 
-    def records(self) -> Iterator[Record]:
+    def records(self) -> Iterator[CaptureRecord]:
         """Yield all records that the capture has now."""
         reader = CaptureReader()
         yield from reader.feed(self.head)
@@ -104,7 +101,7 @@ class Capture:
 
     def opened(self, tap: SessionTap) -> None:
         if self._begun:
-            session, brokers = tap.session, self._lab.cluster.brokers
+            session, brokers = tap.session, self._taps.cluster.brokers
             several = {"broker": brokers.index(session.broker)} if len(brokers) > 1 else {}
             self._writer.opened(tap.number, *self._now(), peer=session.address.lstrip("/"), **several)
             self._written()
@@ -140,8 +137,8 @@ ENDED_KEPT = 8  # ended captures whose records can still be read
 class Captures:
     """Start captures, and find them by id."""
 
-    def __init__(self, lab: Lab) -> None:
-        self._lab = lab
+    def __init__(self, taps: Taps) -> None:
+        self._taps = taps
         self._ids = itertools.count(1)
         self._all: dict[int, Capture] = {}
 
@@ -153,9 +150,9 @@ class Captures:
         capture at `path` is overwritten. Raise `OSError` when the file cannot be created, and `BlockingIOError` when
         another capture writes to it.
         """
-        cluster = self._lab.cluster
+        cluster = self._taps.cluster
         header = Header(int(cluster.clock.wall() * 1e9), f"Pulsarium {VERSION}", cluster.profile.name)
-        capture = Capture(self._lab, next(self._ids), path, header, keep_entry, as_sent=as_sent)
+        capture = Capture(self._taps, next(self._ids), path, header, keep_entry, as_sent=as_sent)
         self._all[capture.id] = capture
         for old in [each for each in self.all if not each.running][:-ENDED_KEPT]:
             self.forget(old)

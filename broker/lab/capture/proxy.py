@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import socket
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -21,11 +21,11 @@ import trio
 from pulsarium.broker.clock import Clock
 from pulsarium.broker.lab.capture.rewriting import Rewriter
 from pulsarium.broker.lab.capture.store import File
-from pulsarium.broker.logs import Log
-from pulsarium.capture.file import CaptureWriter, Header
+from pulsarium.broker.logs import PartLog
+from pulsarium.capture.file import CaptureReader, CaptureRecord, CaptureWriter, Header
 from pulsarium.proto.commands import Direction
 
-log = Log("capture")
+log = PartLog("capture")
 
 LINGER = 5.0  # seconds that one side may go on sending after the other has ended
 LAST_WORDS = 0.3  # seconds for connections to end when the proxy ends
@@ -33,14 +33,14 @@ _READ = 1 << 16
 _CLIENT, _BROKER = Direction.CLIENT, Direction.BROKER
 
 
-class Target(NamedTuple):
+class ProxiedBroker(NamedTuple):
     """The plain port of a broker."""
 
     host: str
     port: int
 
     @staticmethod
-    def of(url: str) -> Target:
+    def of(url: str) -> ProxiedBroker:
         """Parse pulsar://HOST[:PORT]. Raise `ValueError` for another URL."""
         scheme, separator, place = url.partition("://")
         if not separator or scheme != "pulsar":
@@ -51,7 +51,7 @@ class Target(NamedTuple):
             host, port = first, "6650"
         if not host or "@" in host or not port.isdecimal() or not 0 < int(port) < 65536:
             raise ValueError(f"{url}: pulsar://HOST:PORT is wanted")
-        return Target(host.strip("[]"), int(port))
+        return ProxiedBroker(host.strip("[]"), int(port))
 
     def __str__(self) -> str:
         return f"pulsar://[{self.host}]:{self.port}" if ":" in self.host else f"pulsar://{self.host}:{self.port}"
@@ -67,13 +67,13 @@ class Proxy:
         self._nursery = nursery
         self._clock = clock
         self._host = host
-        self._ports: dict[Target, int] = {}
+        self._ports: dict[ProxiedBroker, int] = {}
         self._numbers = itertools.count(1)
         self._open = 0
         self._idle = trio.Event()
         self._failed = False
 
-    def listen(self, target: Target, port: int = 0) -> int:
+    def listen(self, target: ProxiedBroker, port: int = 0) -> int:
         """Return the port where clients reach this broker through the proxy. Raise `OSError` when the port is taken."""
         if target not in self._ports:
             family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
@@ -85,16 +85,16 @@ class Proxy:
 
     def _through(self, host: str, url: str) -> str:
         try:
-            return str(Target(host, self.listen(Target.of(url))))
+            return str(ProxiedBroker(host, self.listen(ProxiedBroker.of(url))))
         except (ValueError, OSError) as error:
             log.warning("no port for a broker: its clients bypass the proxy", broker=url, reason=error)
             return url
 
-    async def _carry(self, target: Target, client: trio.SocketStream) -> None:
+    async def _carry(self, target: ProxiedBroker, client: trio.SocketStream) -> None:
         self._open += 1
         try:
             async with client:
-                await Connection(self, next(self._numbers)).through(target, client)
+                await ProxiedConnection(self, next(self._numbers)).through(target, client)
         except Exception as error:  # a connection that fails must not end the others
             log.error("a connection failed", exception=error)
         finally:
@@ -119,12 +119,21 @@ class Proxy:
             log.warning("the capture ended early; the proxy goes on", reason=self._file.trouble, frames=self.frames)
         return self._writer
 
+    def recorded(self) -> int:
+        """Return the number of records so far."""
+        return self._file.read(1 << 62, 0)[0] - 1
+
+    def records(self, after: int) -> Iterator[CaptureRecord]:
+        """Yield the records behind the first `after` ones. Any thread may ask."""
+        _, found = self._file.read(after, 1 << 30)
+        return CaptureReader().feed(b"".join([self._file.head, *found]))
+
     def through(self, host: str) -> Rewriter:
         """Return a rewriter of broker URLs for a client that knows the proxy as `host`, which is never 0.0.0.0."""
         return Rewriter(partial(self._through, host))
 
 
-class Connection:
+class ProxiedConnection:
     """Carry one connection in both directions."""
 
     def __init__(self, proxy: Proxy, number: int) -> None:
@@ -132,7 +141,7 @@ class Connection:
         self._number = number
         self._open = True
 
-    async def through(self, target: Target, client: trio.SocketStream) -> None:
+    async def through(self, target: ProxiedBroker, client: trio.SocketStream) -> None:
         """Carry bytes until both sides have ended."""
         try:
             peer = ":".join(map(str, client.socket.getpeername()[:2]))
@@ -193,7 +202,7 @@ class Connection:
 
 @asynccontextmanager
 async def proxying(
-    target: Target, path: Path, *, host: str = "127.0.0.1", port: int = 0, keep_entry: int | None = None
+    target: ProxiedBroker, path: Path, *, host: str = "127.0.0.1", port: int = 0, keep_entry: int | None = None
 ) -> AsyncIterator[tuple[Proxy, str]]:
     """Run a proxy until the block ends, and yield the proxy and its URL.
 
@@ -206,7 +215,7 @@ async def proxying(
         writer = CaptureWriter(file.write, header, keep_entry=keep_entry)
         async with trio.open_nursery() as nursery:
             proxy = Proxy(file, writer, nursery, clock, host)
-            yield proxy, str(Target(host, proxy.listen(target, port)))
+            yield proxy, str(ProxiedBroker(host, proxy.listen(target, port)))
             with trio.move_on_after(LAST_WORDS):
                 await proxy.idle()
             nursery.cancel_scope.cancel()

@@ -2,30 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
-from pulsarium.broker.lab.faults.actions import Action
+import trio
+
+from pulsarium.broker.cluster import Cluster
+from pulsarium.broker.lab.faults.rule import Action, InstalledFault, Piece, Strike
+from pulsarium.broker.lab.faults.tapped import TappedFrame
+from pulsarium.broker.lab.faults.which import Occurrence
+from pulsarium.broker.lab.lab import Lab
 from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.errors import EntryError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
-if TYPE_CHECKING:
-    from pulsarium.broker.cluster import Cluster
-    from pulsarium.broker.lab.explore.explorer import Chooser, Explorer
-    from pulsarium.broker.lab.faults.strike import Piece, Strike
-    from pulsarium.broker.lab.faults.tapped import TappedFrame
+Work = Callable[[], Awaitable[object]]
 
 
-def chooser_of(strike: Strike) -> Chooser:
-    return cast("Chooser", strike.rule.occurrence)
+class Stage:
+    """The lab on which the actions of an exploration act, and their work that waits."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab = lab
+        self.lost_answer: InstalledFault | None = None
+        """The rule that loses the first of two answers to one SEND."""
+        self._send, self.work = trio.open_memory_channel[Work](1000)
+
+    @property
+    def cluster(self) -> Cluster:
+        return self.lab.cluster
+
+    def soon(self, work: Work) -> None:
+        """Do work that waits, after the work that was noted before."""
+        self._send.send_nowait(work)
+
+
+class Chosen(Occurrence):
+    """Decisions of a plan about the frames of a rule, on a stage."""
+
+    def __init__(self, stage: Stage) -> None:
+        super().__init__(count=None, seed=0)
+        self.stage = stage
+        self.value = 0.0
+        """The value of the last decision."""
+
+
+def chosen(strike: Strike) -> Chosen:
+    """Return the decisions that led to this strike."""
+    return cast(Chosen, strike.rule.occurrence)
 
 
 def value_of(strike: Strike) -> float:
     """Return the value of the decision that led to this strike."""
-    return chooser_of(strike).value
+    return chosen(strike).value
 
 
 @dataclass(frozen=True)
@@ -47,7 +78,9 @@ class SendTwice(Action):
 
     def act(self, strike: Strike) -> Iterator[Piece]:
         yield strike.untouched()
-        strike.queue.claim(chooser_of(strike).explorer.lost_answer, strike.frame)
+        lost_answer = chosen(strike).stage.lost_answer
+        assert lost_answer is not None
+        strike.queue.claim(lost_answer, strike.frame)
         yield strike.changed(strike.frame.data, "duplicated")
 
 
@@ -72,9 +105,9 @@ class After(Action):
 
     def act(self, strike: Strike) -> Iterator[Piece]:
         yield strike.untouched()
-        self.begin(chooser_of(strike).explorer, strike.frame)
+        self.begin(chosen(strike).stage, strike.frame)
 
-    def begin(self, explorer: Explorer, frame: TappedFrame) -> None:
+    def begin(self, stage: Stage, frame: TappedFrame) -> None:
         """Do the work, or note it for the end of the turn."""
         raise NotImplementedError
 
@@ -85,11 +118,11 @@ class CloseConsumer(After):
 
     kind = "close-consumer"
 
-    def begin(self, explorer: Explorer, frame: TappedFrame) -> None:
+    def begin(self, stage: Stage, frame: TappedFrame) -> None:
         consumer = frame.open_consumer
         if consumer is not None:
             leave = consumer.subscription.disconnect_those
-            explorer.cluster.turn.later(lambda: leave(lambda each: each is consumer))
+            stage.cluster.turn.later(lambda: leave(lambda each: each is consumer))
 
 
 @dataclass(frozen=True)
@@ -98,9 +131,9 @@ class Unload(After):
 
     kind = "unload"
 
-    def begin(self, explorer: Explorer, frame: TappedFrame) -> None:
-        cluster, name = explorer.cluster, frame.topic
-        explorer.cluster.turn.later(lambda: _unload(cluster, str(name)))
+    def begin(self, stage: Stage, frame: TappedFrame) -> None:
+        cluster, name = stage.cluster, frame.topic
+        stage.cluster.turn.later(lambda: _unload(cluster, str(name)))
 
 
 def _unload(cluster: Cluster, name: str) -> None:
@@ -115,16 +148,16 @@ class Move(After):
 
     kind = "move"
 
-    def begin(self, explorer: Explorer, frame: TappedFrame) -> None:
-        topic = explorer.cluster.topics.loaded.get(str(frame.topic))
-        bundle = None if topic is None else explorer.cluster.ownership.bundle_of(topic.name)
+    def begin(self, stage: Stage, frame: TappedFrame) -> None:
+        topic = stage.cluster.topics.loaded.get(str(frame.topic))
+        bundle = None if topic is None else stage.cluster.ownership.bundle_of(topic.name)
         if topic is None or bundle is None:
             return
-        brokers = [broker for broker in explorer.cluster.brokers if broker.alive]
+        brokers = [broker for broker in stage.cluster.brokers if broker.alive]
         after = brokers.index(frame.session.broker) + 1
         destination = brokers[after % len(brokers)]
         moved = (str(topic.name.namespace_name), bundle)
-        explorer.soon(lambda: explorer.cluster.unload([moved], destination))
+        stage.soon(lambda: stage.cluster.unload([moved], destination))
 
 
 @dataclass(frozen=True)
@@ -135,8 +168,8 @@ class Jump(After):
 
     def act(self, strike: Strike) -> Iterator[Piece]:
         yield strike.untouched()
-        explorer, seconds = chooser_of(strike).explorer, value_of(strike)
-        explorer.soon(lambda: explorer.lab.clock.advance(seconds))
+        stage, seconds = chosen(strike).stage, value_of(strike)
+        stage.soon(lambda: stage.lab.clock.advance(seconds))
 
 
 @dataclass(frozen=True)
@@ -146,8 +179,8 @@ class TimeOut(Action):
     kind = "time-out"
 
     def act(self, strike: Strike) -> Iterator[Piece]:
-        explorer, body = chooser_of(strike).explorer, strike.frame.body
-        coordinators = explorer.cluster.coordinators
+        stage, body = chosen(strike).stage, strike.frame.body
+        coordinators = stage.cluster.coordinators
         coordinator = None if coordinators is None else coordinators.anywhere(body.txnid_most_bits)
         if coordinator is not None:
             coordinator.time_out(body.txnid_least_bits)
@@ -161,12 +194,12 @@ class Crash(Action):
     kind = "crash"
 
     def act(self, strike: Strike) -> Iterator[Piece]:
-        explorer = chooser_of(strike).explorer
+        stage = chosen(strike).stage
         yield strike.lost("closed")
         strike.close()
-        for broker in explorer.cluster.brokers:
+        for broker in stage.cluster.brokers:
             broker.close_sessions()
-        explorer.soon(explorer.lab.state.crash)
+        stage.soon(stage.lab.state.crash)
 
 
 # moments: predicates of frames

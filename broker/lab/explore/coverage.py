@@ -12,7 +12,7 @@ from pulsarium.broker.lab.explore.script import Decision
 EXAMPLES = 32  # indexes that are remembered of each place
 
 
-class Place(NamedTuple):
+class ChoiceClass(NamedTuple):
     """A class of choice points: the kind, the command, and the state of what the frame concerns."""
 
     kind: str
@@ -23,7 +23,7 @@ class Place(NamedTuple):
 class Passed(NamedTuple):
     """A choice point of a run, and whether the run chose the kind there."""
 
-    place: Place
+    place: ChoiceClass
     at: int
     chosen: bool
 
@@ -32,8 +32,8 @@ class Coverage:
     """The places that runs have passed, and those at which they have chosen."""
 
     def __init__(self) -> None:
-        self.chosen: Counter[Place] = Counter()
-        self._indexes: dict[Place, list[int]] = {}
+        self.chosen: Counter[ChoiceClass] = Counter()
+        self._indexes: dict[ChoiceClass, list[int]] = {}
 
     def add(self, passed: Iterable[Passed]) -> None:
         """Add the choice points of a run."""

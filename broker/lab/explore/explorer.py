@@ -2,46 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import trio
 
-from pulsarium.broker.lab.explore.coverage import Passed, Place
-from pulsarium.broker.lab.explore.kinds import KINDS, START, Kind
+from pulsarium.broker.lab.explore.actions import Chosen, Stage
+from pulsarium.broker.lab.explore.coverage import ChoiceClass, Passed
+from pulsarium.broker.lab.explore.kinds import KINDS, START, ChoiceKind
 from pulsarium.broker.lab.explore.plan import Plan
 from pulsarium.broker.lab.explore.script import Decision
-from pulsarium.broker.lab.explore.state import state_of
-from pulsarium.broker.lab.faults.actions import Action, Drop
-from pulsarium.broker.lab.faults.rule import Rule
+from pulsarium.broker.lab.faults.actions import Drop
+from pulsarium.broker.lab.faults.rule import Action, InstalledFault
 from pulsarium.broker.lab.faults.tapped import TappedFrame
-from pulsarium.broker.lab.faults.which import Occurrence, Selector, sender_of, spec_of
-from pulsarium.broker.logs import Log
+from pulsarium.broker.lab.faults.which import FrameSelector, sender_of, spec_of
+from pulsarium.broker.lab.lab import Lab
+from pulsarium.broker.logs import PartLog
 from pulsarium.proto.commands import Direction
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
-if TYPE_CHECKING:
-    from pulsarium.broker.cluster import Cluster
-    from pulsarium.broker.lab.lab import Lab
-
-log = Log("explore")
-
-Work = Callable[[], Awaitable[object]]
+log = PartLog("explore")
 
 
-class LegalRule(Rule):
+def state_of(frame: TappedFrame) -> str:
+    """Return the state of the producer, the subscription or the transaction that a frame concerns."""
+    words = []
+    consumer, producer = frame.open_consumer, frame.open_producer
+    if consumer is not None:
+        others = len(consumer.subscription.consumers) > 1
+        words += [pb.CommandSubscribe.SubType.Name(consumer.type), "with others" if others else "alone"]
+        if frame.name == "MESSAGE" and frame.body.redelivery_count:
+            words.append("redelivered")
+        elif frame.name == "ACK":
+            words.append(pb.CommandAck.AckType.Name(frame.body.ack_type).lower())
+        elif frame.name != "MESSAGE" and consumer.unacked:
+            words.append("with unacknowledged messages")
+    if producer is not None:
+        words.append("with consumers" if producer.topic.subscriptions else "without subscription")
+    if "txnid_least_bits" in frame.body.DESCRIPTOR.fields_by_name and frame.body.HasField("txnid_least_bits"):
+        words.append("in a transaction")
+    return ", ".join(words)
+
+
+class LegalRule(InstalledFault):
     """A rule that does only what Pulsar may do. Captures show this, so the history checker still judges the topic."""
 
     legal = True
 
 
-class Chooser(Occurrence):
+class Chooser(Chosen):
     """Ask the plan at each choice point of one kind and command, and count the points."""
 
-    def __init__(self, explorer: Explorer, kind: Kind, command: str) -> None:
-        super().__init__(count=None, seed=0)
-        self.explorer = explorer
-        self.value = 0.0
-        """The value of the last decision."""
+    def __init__(self, stage: Stage, run: PlannedRun, kind: ChoiceKind, command: str) -> None:
+        super().__init__(stage)
+        self._run = run
         self._kind = kind
         self._command = command
         self._next = 0
@@ -57,7 +70,7 @@ class Chooser(Occurrence):
         if frame is None:
             return False
         index, self._next = self._next, self._next + 1
-        decision = self.explorer.choose(self._kind, self._command, index, state_of(frame))
+        decision = self._run.choose(self._kind, self._command, index, state_of(frame))
         if decision is None:
             return False
         values = self._kind.values
@@ -71,7 +84,7 @@ class Chooser(Occurrence):
         return True
 
 
-class Run:
+class PlannedRun:
     """A plan, and the choice points and decisions of its run so far."""
 
     def __init__(self, plan: Plan) -> None:
@@ -85,10 +98,10 @@ class Run:
         chosen = (kind.config for kind in at_start if self.choose(kind, START, 0, ""))
         return {key: value for config in chosen for key, value in config.items()}
 
-    def choose(self, kind: Kind, command: str, index: int, state: str) -> Decision | None:
+    def choose(self, kind: ChoiceKind, command: str, index: int, state: str) -> Decision | None:
         """Return the plan's decision at a choice point, and note the point."""
         decision = self._plan.choose(kind.name, command, index)
-        self.passed.append(Passed(Place(kind.name, command, state), index, decision is not None))
+        self.passed.append(Passed(ChoiceClass(kind.name, command, state), index, decision is not None))
         if decision is not None:
             self.made.append(decision)
         return decision
@@ -97,17 +110,12 @@ class Run:
 class Explorer:
     """The choices of one run of a cluster."""
 
-    def __init__(self, lab: Lab, run: Run) -> None:
-        self.lab = lab
+    def __init__(self, lab: Lab, run: PlannedRun) -> None:
+        self._faults = lab.faults
         self._run = run
-        self._rules: list[Rule] = []
-        self._send, self._work = trio.open_memory_channel[Work](1000)
-        self.lost_answer = self._rule(KINDS["duplicate"], "SEND", "after", Drop())
-        """The rule that loses the first of two answers to one SEND."""
-
-    @property
-    def cluster(self) -> Cluster:
-        return self.lab.cluster
+        self._rules: list[InstalledFault] = []
+        self._stage = Stage(lab)
+        self._stage.lost_answer = self._rule(KINDS["duplicate"], "SEND", "after", Drop())
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Make the choices of the plan until canceled."""
@@ -117,9 +125,9 @@ class Explorer:
                     for command in commands:
                         self._rules.append(self._rule(kind, command, stage, kind.action))
         for rule in self._rules:
-            self.lab.faults.install(rule)
+            self._faults.install(rule)
         task_status.started()
-        async for work in self._work:
+        async for work in self._stage.work:
             try:
                 await work()
             except Exception as error:  # the run must go on, and its application will show what is wrong
@@ -127,21 +135,12 @@ class Explorer:
 
     def end(self) -> None:
         """Choose nothing more. Frames that wait go on."""
-        self.lab.faults.remove(*self._rules)
+        self._faults.remove(*self._rules)
 
-    def soon(self, work: Work) -> None:
-        """Do work that waits, after the work that was noted before."""
-        self._send.send_nowait(work)
-
-    def choose(self, kind: Kind, command: str, index: int, state: str) -> Decision | None:
-        """Return the decision at a choice point."""
-        return self._run.choose(kind, command, index, state)
-
-    def _rule(self, kind: Kind, command: str, stage: str, action: Action) -> Rule:
+    def _rule(self, kind: ChoiceKind, command: str, stage: str, action: Action) -> InstalledFault:
         sender = sender_of(spec_of(command), None)
         if sender is Direction.BOTH:
             sender = Direction.CLIENT
-        chooser = Chooser(self, kind, command)
-        selector = Selector(command, sender, {"predicate": chooser.fits})
-        faults = self.lab.faults
-        return LegalRule(faults.next_id(), action, selector, stage, chooser, faults.remove)
+        chooser = Chooser(self._stage, self._run, kind, command)
+        selector = FrameSelector(command, sender, {"predicate": chooser.fits})
+        return LegalRule(self._faults.next_id(), action, selector, stage, chooser, self._faults.remove)

@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from pulsarium.broker.lab.explore import actions
 from pulsarium.broker.lab.explore.script import Script, ScriptError
-from pulsarium.broker.lab.faults.actions import Action, Answer, Close
+from pulsarium.broker.lab.faults.actions import Answer, Close
+from pulsarium.broker.lab.faults.rule import Action
 from pulsarium.broker.lab.faults.tapped import TappedFrame
 
 START: Final = "START"
@@ -16,7 +17,7 @@ START: Final = "START"
 
 
 @dataclass(frozen=True)
-class Kind:
+class ChoiceKind:
     """A kind of choice.
 
     does: what happens. legal: why Pulsar may do the same. rate: probability of the choice at each of its moments.
@@ -50,24 +51,25 @@ class Kind:
 _TCP = "A network connection can end at any moment."
 _TRANSACTIONAL = ("NEW_TXN", "ADD_PARTITION_TO_TXN", "ADD_SUBSCRIPTION_TO_TXN", "END_TXN")
 _SETUP = ("LOOKUP", "PRODUCER", "SUBSCRIBE")
+_REDELIVER = "REDELIVER_UNACKNOWLEDGED_MESSAGES"
 _ROWS = (
-    Kind(
+    ChoiceKind(
         "close-before",
         "Close the connection before a command is handled.",
         f"{_TCP} The client cannot know whether the broker had handled the command.",
         0.03,
         Close(),
-        before=(*_SETUP, "SEND", "FLOW", "SEEK", "UNSUBSCRIBE", "REDELIVER_UNACKNOWLEDGED_MESSAGES", *_TRANSACTIONAL),
+        before=(*_SETUP, "SEND", "FLOW", "SEEK", "UNSUBSCRIBE", _REDELIVER, "CLOSE_CONSUMER", *_TRANSACTIONAL),
     ),
-    Kind(
+    ChoiceKind(
         "close-after",
         "Handle a command, and close the connection instead of sending the answer.",
         f"{_TCP} The command has taken effect all the same.",
         0.03,
         Close(),
-        after=("PRODUCER", "SUBSCRIBE", "SEEK", "UNSUBSCRIBE", "ACK", *_TRANSACTIONAL),
+        after=("PRODUCER", "SUBSCRIBE", "SEEK", "UNSUBSCRIBE", "ACK", "CLOSE_CONSUMER", *_TRANSACTIONAL),
     ),
-    Kind(
+    ChoiceKind(
         "receipt-lost",
         "Store a message, and close the connection instead of sending the receipt.",
         f"{_TCP} The client sends the message again: at-least-once, unless deduplication (PIP-6) is on.",
@@ -75,7 +77,7 @@ _ROWS = (
         Close(),
         after=("SEND",),
     ),
-    Kind(
+    ChoiceKind(
         "duplicate",
         "Store a message twice and answer once, as for a client that lost the receipt and sent again.",
         "Publishing is at-least-once. Deduplication (PIP-6) stores one of the two, here too.",
@@ -84,7 +86,7 @@ _ROWS = (
         before=("SEND",),
         fits=actions.is_published,
     ),
-    Kind(
+    ChoiceKind(
         "ack-lost",
         "Close the connection instead of handling an acknowledgement: the message is delivered again.",
         f"{_TCP} Delivery is at-least-once: clients do not wait for the answer to an acknowledgement.",
@@ -92,7 +94,7 @@ _ROWS = (
         Close(),
         before=("ACK",),
     ),
-    Kind(
+    ChoiceKind(
         "delivery-lost",
         "Close the connection instead of delivering a message.",
         f"{_TCP} The broker delivers the message again, with a redelivery count.",
@@ -100,7 +102,7 @@ _ROWS = (
         Close(),
         before=("MESSAGE",),
     ),
-    Kind(
+    ChoiceKind(
         "redelivery",
         "Close the consumer behind a delivery: its unacknowledged messages are delivered again, to any consumer.",
         "A broker may close a consumer at any time (CLOSE_CONSUMER). Delivery is at-least-once.",
@@ -109,7 +111,7 @@ _ROWS = (
         before=("MESSAGE",),
         fits=actions.is_redelivered,
     ),
-    Kind(
+    ChoiceKind(
         "takeover",
         "Close a consumer of Failover or Key_Shared at its acknowledgement: another takes its topic or its keys over.",
         "The active consumer, and the consumer of a key (PIP-34), change with the consumers of the subscription.",
@@ -118,7 +120,7 @@ _ROWS = (
         before=("ACK", "FLOW"),
         fits=actions.among_others,
     ),
-    Kind(
+    ChoiceKind(
         "reorder",
         "Swap two messages that wait for a connection: of a Shared consumer, or of a Key_Shared one with other keys.",
         "Shared subscriptions promise no order, and Key_Shared subscriptions (PIP-34) only that of each key.",
@@ -127,7 +129,7 @@ _ROWS = (
         before=("MESSAGE",),
         fits=actions.is_unordered,
     ),
-    Kind(
+    ChoiceKind(
         "unload",
         "Unload the topic: its producers and consumers are closed and return.",
         "The load manager and operators unload namespace bundles at any time.",
@@ -136,7 +138,7 @@ _ROWS = (
         before=("SEND", "ACK", "MESSAGE"),
         fits=actions.on_topic,
     ),
-    Kind(
+    ChoiceKind(
         "move",
         "Move the topic's namespace bundle to the next broker (with --brokers 2 or more).",
         "The load manager moves bundles between brokers. CLOSE_ commands name the new broker (PIP-307).",
@@ -145,7 +147,7 @@ _ROWS = (
         before=("SEND", "ACK", "MESSAGE"),
         fits=actions.of_several_brokers,
     ),
-    Kind(
+    ChoiceKind(
         "not-ready",
         "Refuse a lookup, a producer or a consumer with ServiceNotReady.",
         "A broker refuses while it loads a topic, or while a bundle changes its owner. Clients try again.",
@@ -153,7 +155,7 @@ _ROWS = (
         Answer("ServiceNotReady", "the topic is being loaded (pulsarium explore)"),
         before=_SETUP,
     ),
-    Kind(
+    ChoiceKind(
         "slow-receipt",
         "Send a receipt, and all answers behind it, late.",
         "A bookie, a disk or the network may be slow. No receipt has a time limit.",
@@ -162,7 +164,7 @@ _ROWS = (
         before=("SEND_RECEIPT",),
         values=(0.02, 0.1, 0.6),
     ),
-    Kind(
+    ChoiceKind(
         "slow-ack",
         "Handle an acknowledgement, and all commands behind it, late.",
         "A broker or the network may be slow. No acknowledgement has a time limit.",
@@ -171,7 +173,16 @@ _ROWS = (
         before=("ACK",),
         values=(0.02, 0.1),
     ),
-    Kind(
+    ChoiceKind(
+        "slow-consumer",
+        "Handle a command that opens, closes or feeds a consumer, and all commands behind it, late.",
+        "A broker or the network may be slow. No command has a time limit that the broker must keep.",
+        0.03,
+        actions.Wait(),
+        before=("SUBSCRIBE", "FLOW", _REDELIVER, "CLOSE_CONSUMER"),
+        values=(0.02, 0.1),
+    ),
+    ChoiceKind(
         "slow-delivery",
         "Deliver a message, and everything behind it, late.",
         "A broker or the network may be slow. No delivery has a time limit.",
@@ -180,7 +191,7 @@ _ROWS = (
         before=("MESSAGE",),
         values=(0.02, 0.1),
     ),
-    Kind(
+    ChoiceKind(
         "late-delayed",
         "Deliver a delayed message late.",
         "A delay is a lower bound (PIP-26): delayed messages are due at ticks, delayedDeliveryTickTimeMillis.",
@@ -190,7 +201,7 @@ _ROWS = (
         fits=actions.is_delayed,
         values=(0.1, 0.5),
     ),
-    Kind(
+    ChoiceKind(
         "transaction-timeout",
         "Abort a transaction, as after its timeout, before a command of the transaction.",
         "A coordinator aborts a transaction at its timeout (PIP-31), and a client or a broker may pause for longer.",
@@ -199,7 +210,7 @@ _ROWS = (
         before=_TRANSACTIONAL[1:],
         fits=actions.in_transaction,
     ),
-    Kind(
+    ChoiceKind(
         "crash-before",
         "End all brokers before a command is stored, and start them again with what was stored.",
         "Brokers crash. Acknowledgements that were not stored yet are lost "
@@ -208,7 +219,7 @@ _ROWS = (
         actions.Crash(),
         before=("SEND", "ACK", "FLOW", "END_TXN"),
     ),
-    Kind(
+    ChoiceKind(
         "crash-after",
         "End all brokers once a command is stored, before its answer, and start them again with what was stored.",
         "Brokers crash between the write and the answer. What is stored without an answer stays stored.",
@@ -216,7 +227,7 @@ _ROWS = (
         actions.Crash(),
         after=("SEND", "SUBSCRIBE", "END_TXN"),
     ),
-    Kind(
+    ChoiceKind(
         "clock-jump",
         "Advance the broker's clock over timeouts: of transactions, time to live and delayed messages.",
         "Machines pause, and their clocks are corrected. Timeouts are lower bounds of real time only for one machine.",
@@ -225,7 +236,7 @@ _ROWS = (
         before=("SEND", "ACK", "FLOW", "MESSAGE"),
         values=(5.0, 65.0, 400.0),
     ),
-    Kind(
+    ChoiceKind(
         "small-dispatch",
         "Read and deliver one entry at a time, all through the run.",
         "Permits and batches of dispatch are bounds from above: dispatcherMaxReadBatchSize and "
@@ -238,7 +249,7 @@ _ROWS = (
     ),
 )
 
-KINDS: Final[Mapping[str, Kind]] = {kind.name: kind for kind in _ROWS}
+KINDS: Final[Mapping[str, ChoiceKind]] = {kind.name: kind for kind in _ROWS}
 """Every kind, by its name."""
 
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 
 from pulsarium.broker.lab.explore.kinds import KINDS
 from pulsarium.broker.lab.explore.script import Decision, Script
-from pulsarium.broker.lab.explore.search import Finding, Search
+from pulsarium.broker.lab.explore.search import ExploredFailure, Search
 from pulsarium.broker.lab.faults.actions import Answer, Close
-from pulsarium.capture.lines import Lines
+from pulsarium.capture.lines import CaptureLines
 from pulsarium.capture.lint.checker import Walk
 
 
-def about(finding: Finding) -> Iterator[str]:
+def about(finding: ExploredFailure) -> Iterator[str]:
     """Yield what failed, how surely, and the least script with its reasons."""
     yield f"failed: {finding.outcome.failure}"
     if finding.repeats:
@@ -33,12 +33,12 @@ def about(finding: Finding) -> Iterator[str]:
         yield f"      Legal: {kind.legal}"
 
 
-def frames(finding: Finding, around: int = 8) -> Iterator[str]:
+def frames(finding: ExploredFailure, around: int = 8) -> Iterator[str]:
     """Yield the decoded frames around the last decision of the failing run."""
     records = finding.outcome.records
     marked = [number for number, record in enumerate(records) if record.note.get("legal")]
     last = marked[-1] if marked else len(records) - 1
-    lines, walk = Lines(), Walk()
+    lines, walk = CaptureLines(), Walk()
     for number, record in enumerate(records[: last + around + 1]):
         line = lines.of(number, record, walk.feed(record)[1])
         if number >= last - around:

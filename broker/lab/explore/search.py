@@ -14,7 +14,7 @@ from pulsarium.broker.lab.explore.kinds import KINDS
 from pulsarium.broker.lab.explore.plan import Plan, Scripted, Seeded, enabled, random_value
 from pulsarium.broker.lab.explore.reduce import reduced
 from pulsarium.broker.lab.explore.script import Script
-from pulsarium.capture.file import Record
+from pulsarium.capture.file import CaptureRecord
 
 REPEATS = 5  # runs of a failing plan, to measure how often it fails
 TRIES = 3  # runs of a smaller script that may pass by chance
@@ -22,7 +22,7 @@ MOST_TRIALS = 60  # scripts that are tried to reduce one
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ExploreSettings:
     """Options of an exploration.
 
     rates: probabilities that replace those of the table, by kind. only, without: names of kinds.
@@ -52,7 +52,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RunOutcome:
     """The outcome of a run.
 
     failure: what failed, or "". made: the decisions in their order. passed: the choice points. records: the capture of
@@ -62,13 +62,13 @@ class Outcome:
     failure: str
     made: Script
     passed: Sequence[Passed] = ()
-    records: Sequence[Record] = ()
+    records: Sequence[CaptureRecord] = ()
     output: str = ""
     error: BaseException | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ExploredFailure:
     """A failure: the least script that fails, and the outcome of its last failing run.
 
     seed: the seed of the first failing run, or "" for a script. repeated: how many of `repeats` more runs of the first
@@ -76,7 +76,7 @@ class Finding:
     """
 
     script: Script
-    outcome: Outcome
+    outcome: RunOutcome
     seed: str = ""
     repeated: int = 0
     same: int = 0
@@ -88,10 +88,10 @@ class Trial:
     """A plan to run. The driver sets the outcome before it asks for the next trial."""
 
     plan: Plan
-    outcome: Outcome | None = None
+    outcome: RunOutcome | None = None
 
     @property
-    def ended(self) -> Outcome:
+    def ended(self) -> RunOutcome:
         """Return the outcome, which the driver has set."""
         assert self.outcome is not None
         return self.outcome
@@ -110,7 +110,7 @@ class Search:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: ExploreSettings,
         known: Sequence[Script] = (),
         *,
         keep_going: bool = False,
@@ -124,7 +124,7 @@ class Search:
         self.coverage = Coverage()
         self.done = 0
         """Number of runs that were explored."""
-        self.findings: list[Finding] = []
+        self.findings: list[ExploredFailure] = []
         """The distinct failures: at most one without `keep_going`."""
         self.repeated = 0
         """Number of further failed runs that needed the decisions of a finding to fail."""
@@ -151,7 +151,7 @@ class Search:
                 if explored:
                     yield from self._examine(plan, outcome)
                 else:
-                    self._add(Finding(outcome.made, outcome))
+                    self._add(ExploredFailure(outcome.made, outcome))
             if self.over:
                 return
 
@@ -173,17 +173,17 @@ class Search:
                 wishes = (wish._replace(value=random_value(self._values[wish.kind], chance)),)
         return Seeded(seed, self._kinds, self._values, wishes)
 
-    def _note(self, outcome: Outcome) -> None:
+    def _note(self, outcome: RunOutcome) -> None:
         """Add the outcome of an explored run to the coverage."""
         self.done += 1
         self.coverage.add(each for each in outcome.passed if each.place.kind in self._kinds)
 
-    def _examine(self, plan: Plan, outcome: Outcome) -> Generator[Trial, None, None]:
+    def _examine(self, plan: Plan, outcome: RunOutcome) -> Generator[Trial, None, None]:
         """Reduce a failure, unless it is gone without the decisions of the findings so far."""
         left = self._unknown(outcome.made)
         if left != outcome.made:
             plan = Scripted(left)
-            outcome = (yield from _run(plan)) if left else Outcome("", left)
+            outcome = (yield from _run(plan)) if left else RunOutcome("", left)
         if outcome.failure:
             self._add((yield from reduce(plan, outcome)))
         else:
@@ -195,7 +195,7 @@ class Search:
         known = [found for each in self.findings if (found := _moments(each.script)) <= moments]
         return tuple(each for each in made if not any(each[:2] in found for found in known))
 
-    def _add(self, finding: Finding) -> None:
+    def _add(self, finding: ExploredFailure) -> None:
         """Add a finding, unless one with the same kinds at the same commands is known."""
         if any(_moments(each.script) == _moments(finding.script) for each in self.findings):
             self.repeated += 1
@@ -208,14 +208,14 @@ def _moments(script: Script) -> set[Moment]:
     return {decision[:2] for decision in script}
 
 
-def _run(plan: Plan) -> Generator[Trial, None, Outcome]:
+def _run(plan: Plan) -> Generator[Trial, None, RunOutcome]:
     """Yield a trial, and return its outcome."""
     trial = Trial(plan)
     yield trial
     return trial.ended
 
 
-def reduce(plan: Plan, first: Outcome, most: int = MOST_TRIALS) -> Generator[Trial, None, Finding]:
+def reduce(plan: Plan, first: RunOutcome, most: int = MOST_TRIALS) -> Generator[Trial, None, ExploredFailure]:
     """Repeat a failing plan, and reduce its decisions to the least script that fails."""
     seeded = plan if isinstance(plan, Seeded) else None
     repeated = same = 0
@@ -236,4 +236,4 @@ def reduce(plan: Plan, first: Outcome, most: int = MOST_TRIALS) -> Generator[Tri
         return False
 
     script = yield from reduced(first.made, fails, most)
-    return Finding(script, found, seeded.seed if seeded else "", repeated, same, REPEATS)
+    return ExploredFailure(script, found, seeded.seed if seeded else "", repeated, same, REPEATS)

@@ -2,7 +2,6 @@
 
 from pulsarium.broker.lab.faults.actions import (
     ACTIONS,
-    Action,
     Answer,
     Close,
     Corrupt,
@@ -16,7 +15,7 @@ from pulsarium.broker.lab.faults.actions import (
     WrongRequestId,
 )
 from pulsarium.broker.lab.faults.faults import Faults
-from pulsarium.broker.lab.faults.rule import Rule
+from pulsarium.broker.lab.faults.rule import Action, InstalledFault
 from pulsarium.broker.lab.faults.tapped import TappedFrame
 from pulsarium.broker.lab.faults.which import FaultError, FaultRemoved
 
@@ -32,9 +31,9 @@ __all__ = [
     "FaultError",
     "FaultRemoved",
     "Faults",
+    "InstalledFault",
     "Observe",
     "Reorder",
-    "Rule",
     "Stall",
     "TappedFrame",
     "Truncate",

@@ -4,47 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
 
 from google.protobuf.message import Message
 
 from pulsarium.broker.commands import answers
-from pulsarium.broker.lab.faults.tapped import WITH_ENTRY
+from pulsarium.broker.lab.faults.rule import Action, Piece, Strike
+from pulsarium.broker.lab.faults.tapped import WITH_ENTRY, TappedFrame
 from pulsarium.broker.lab.faults.which import FaultError
 from pulsarium.proto.commands import CommandSpec
 from pulsarium.proto.entry import checksum_matches, strip_broker_metadata
 from pulsarium.proto.framing import frame as frame_of
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-
-if TYPE_CHECKING:
-    from pulsarium.broker.lab.faults.strike import Piece, Strike
-    from pulsarium.broker.lab.faults.tapped import TappedFrame
+from pulsarium.proto.numbers import unsigned
 
 MOST_COPIES = 100
 LONGEST = 10**9  # seconds: 30 years
-
-
-@dataclass(frozen=True)
-class Action:
-    """An action on a frame. The docstring of a subclass is its text in docs/faults.md."""
-
-    kind: ClassVar[str] = ""
-    of_client_only: ClassVar[bool] = False
-
-    def misfit(self, spec: CommandSpec) -> str:
-        """Return why this action can never apply to a frame of this command, or "" when it can.
-
-        At stage "after" `spec` is the answer.
-        """
-        return ""
-
-    def fits(self, frame: TappedFrame) -> bool:
-        """Return whether this action can apply to the frame."""
-        return not self.misfit(frame.spec)
-
-    def act(self, strike: Strike) -> Iterator[Piece]:
-        """Yield the pieces that replace the frame."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -58,6 +32,7 @@ class Answer(Action):
     message: str = "a fault of the lab"
     kind = "answer"
     of_client_only = True
+    refuses = True
 
     def __post_init__(self) -> None:
         names = pb.ServerError.keys()
@@ -229,7 +204,7 @@ class WrongRequestId(Action):
         changed = pb.BaseCommand()
         changed.CopyFrom(frame.base)
         field = _numbered(frame.spec)
-        setattr(getattr(changed, frame.spec.field), field, (getattr(frame.body, field) + 1) % 2**64)
+        setattr(getattr(changed, frame.spec.field), field, unsigned(getattr(frame.body, field) + 1))
         yield strike.changed(frame_of(changed.SerializeToString(), frame.entry), "renumbered")
 
 
@@ -245,6 +220,7 @@ class Observe(Action):
     """Count frames, and change nothing. Other rules still act on these frames, and hide none from this rule."""
 
     kind = "observe"
+    observes = True
 
     def act(self, strike: Strike) -> Iterator[Piece]:
         yield strike.untouched()

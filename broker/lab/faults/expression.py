@@ -38,7 +38,7 @@ class ExpressionError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class FrameField:
     """A field of frames that an expression can name. `read` yields no value for a frame without the field."""
 
     kind: type
@@ -47,7 +47,7 @@ class Field:
     """The names that the field can have, or none for any text."""
 
 
-Names = Callable[[tuple[str, ...]], Field]
+Names = Callable[[tuple[str, ...]], FrameField]
 """Return the field of a path such as ("metadata", "partition_key"). Raise `ExpressionError` for an unknown one."""
 
 
@@ -177,7 +177,7 @@ class _Parser:
         self._depth -= 1
         return inner
 
-    def _name(self) -> Field:
+    def _name(self) -> FrameField:
         at = self._next.at
         if self._next.kind != "word" or self._next.text in ("and", "or", "in", "true", "false"):
             self._fail("a name such as topic or metadata.partition_key is wanted")
@@ -210,7 +210,7 @@ class _Parser:
             self._fail(f"{KINDS[field.kind]} needs one of {', '.join(OPERATORS)}")
         return _equal(field, [True], False)
 
-    def _compared(self, field: Field, sign: _Token) -> Condition:
+    def _compared(self, field: FrameField, sign: _Token) -> Condition:
         kinds = (int, float) if sign.text in ORDER else (str,) if sign.text == "matches" else (str, bytes)
         if field.kind not in kinds:
             wanted = " or ".join(KINDS[kind] for kind in kinds)
@@ -220,7 +220,7 @@ class _Parser:
         read, holds, value = field.read, {**ORDER, **PARTS}[sign.text], self._value(field.kind)
         return lambda frame: any(holds(each, value) for each in read(frame))
 
-    def _values(self, field: Field) -> list[Value]:
+    def _values(self, field: FrameField) -> list[Value]:
         self._expect("[")
         found = [self._value(field.kind, field.choices)]
         while self._took(","):
@@ -244,7 +244,7 @@ class _Parser:
         return value
 
 
-def _equal(field: Field, wanted: list[Value], negated: bool) -> Condition:
+def _equal(field: FrameField, wanted: list[Value], negated: bool) -> Condition:
     """Return the condition that a value of the field is one of `wanted`, or with `negated` that none is."""
     read, values = field.read, frozenset(wanted)
     return lambda frame: any(each in values for each in read(frame)) is not negated

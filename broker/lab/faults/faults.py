@@ -6,13 +6,13 @@ import itertools
 from typing import TYPE_CHECKING, Unpack, cast
 
 from pulsarium.broker.lab.arguments import Selected, When, Which, arguments_of, check_names
-from pulsarium.broker.lab.faults.actions import Action, Observe
-from pulsarium.broker.lab.faults.rule import Rule
-from pulsarium.broker.lab.faults.which import FaultError, Occurrence, Selector, sender_of, spec_of
+from pulsarium.broker.lab.faults.actions import Observe
+from pulsarium.broker.lab.faults.rule import Action, InstalledFault
+from pulsarium.broker.lab.faults.which import FaultError, FrameSelector, Occurrence, sender_of, spec_of
 from pulsarium.proto.commands import Direction
 
-if TYPE_CHECKING:
-    from pulsarium.broker.lab.lab import Lab
+if TYPE_CHECKING:  # a tap imports this package first
+    from pulsarium.broker.lab.tap import Taps
 
 
 class Faults:
@@ -21,15 +21,16 @@ class Faults:
     Only the first matching rule acts on a frame; rules that observe see every matching frame.
     """
 
-    def __init__(self, lab: Lab) -> None:
-        self._lab = lab
+    def __init__(self, taps: Taps) -> None:
+        self._taps = taps
         self._numbers = itertools.count(1)
-        self.rules: list[Rule] = []
-        """The rules in order. Each change makes a new list, so that a loop over the list may change the rules."""
-        self.commands: frozenset[int] | None = frozenset()
-        """Command types that the rules are about, or None for all."""
 
-    def add(self, action: Action, command: str, **which: Unpack[Which]) -> Rule:
+    @property
+    def rules(self) -> list[InstalledFault]:
+        """Return the rules in order. Each change makes a new list."""
+        return self._taps.rules
+
+    def add(self, action: Action, command: str, **which: Unpack[Which]) -> InstalledFault:
         """Add a rule that applies `action` to matching frames from now on, also on open connections.
 
         `command` is a name of BaseCommand.Type, or "*". `sender` is by default the side that sends the command. Names
@@ -41,7 +42,7 @@ class Faults:
             raise FaultError(f"action is {action!r}; pass an action such as Drop()")
         check_names(which, Which)
         spec, stage, broker = spec_of(command), which.get("stage", "before"), which.get("broker")
-        brokers = len(self._lab.cluster.brokers)
+        brokers = len(self._taps.cluster.brokers)
         if broker is not None and not 0 <= broker < brokers:
             raise FaultError(f"broker is {broker}; there are 0 to {brokers - 1}")
         whose = sender_of(spec, which.get("sender"))
@@ -51,32 +52,30 @@ class Faults:
             **cast(When, {name: each for name, each in which.items() if name in arguments_of(When)})
         )
         return self.install(
-            Rule(self.next_id(), action, Selector(command, whose, which), stage, occurrence, self.remove)
+            InstalledFault(self.next_id(), action, FrameSelector(command, whose, which), stage, occurrence, self.remove)
         )
 
     def next_id(self) -> int:
         """Return the id of a new rule."""
         return next(self._numbers)
 
-    def install(self, rule: Rule) -> Rule:
+    def install(self, rule: InstalledFault) -> InstalledFault:
         """Let a rule act from now on, also on open connections."""
         self._set([*self.rules, rule])
-        self._lab.use()
-        for tap in self._lab.taps():
-            tap.look()
+        self._taps.look()
         return rule
 
-    def observe(self, command: str, **which: Unpack[Selected]) -> Rule:
+    def observe(self, command: str, **which: Unpack[Selected]) -> InstalledFault:
         """Count matching frames in the rule's `hits`, and change nothing. Raise `FaultError`."""
         check_names(which, Selected)
         return self.add(Observe(), command, count=None, **which)
 
-    def _set(self, rules: list[Rule]) -> None:
-        self.rules = rules
+    def _set(self, rules: list[InstalledFault], *gone: InstalledFault) -> None:
         specs = [spec_of(rule.selector.command) for rule in rules]
-        self.commands = None if None in specs else frozenset(spec.type for spec in specs if spec is not None)
+        commands = None if None in specs else frozenset(spec.type for spec in specs if spec is not None)
+        self._taps.obey(rules, commands, gone)
 
-    def find(self, number: int) -> Rule | None:
+    def find(self, number: int) -> InstalledFault | None:
         """Return the rule of this id, or None."""
         return next((rule for rule in self.rules if rule.id == number), None)
 
@@ -84,11 +83,6 @@ class Faults:
         """Remove every rule."""
         self.remove(*self.rules)
 
-    def remove(self, *gone: Rule) -> None:
+    def remove(self, *gone: InstalledFault) -> None:
         """Remove rules, and release the frames that they hold."""
-        self._set([rule for rule in self.rules if rule not in gone])
-        for rule in gone:
-            rule.ended()
-        for tap in self._lab.taps():
-            tap.release(gone)
-        self._lab.rest()
+        self._set([rule for rule in self.rules if rule not in gone], *gone)

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
-from pulsarium.broker.lab.faults.expression import Condition, ExpressionError, Field, Value, parse
+from pulsarium.broker.lab.faults.expression import Condition, ExpressionError, FrameField, Value, parse
 from pulsarium.broker.lab.faults.tapped import WITH_ENTRY, TappedFrame, names_of
 from pulsarium.proto.commands import COMMANDS, CommandSpec, Direction
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -71,7 +71,8 @@ ROOTS: Final = {
     BODY: "A field of the command: `body.sequence_id` of a SEND, `body.subType` of a SUBSCRIBE.",
     "metadata": "A field of the entry's MessageMetadata. A batch has one, and its messages have their own.",
     MESSAGE: "A field of SingleMessageMetadata, of any message of the entry, in a batch or alone. Not when encrypted.",
-    f"{MESSAGE}.{VALUE}": "The bytes of any message of the entry, decompressed.",
+    f"{MESSAGE}.{VALUE}": "The bytes of any message of the entry, decompressed. An entry of over 8,192 "
+    "messages, or over 4 MiB after decompression, has no messages here.",
 }
 """The roots with their texts in docs/faults.md."""
 _KINDS: Final[Mapping[int, type]] = {
@@ -90,7 +91,7 @@ def condition(text: str, spec: CommandSpec | None) -> Condition:
     return parse(text, partial(_field, spec))
 
 
-def _field(spec: CommandSpec | None, path: tuple[str, ...]) -> Field:
+def _field(spec: CommandSpec | None, path: tuple[str, ...]) -> FrameField:
     root, rest = path[0], path[1:]
     if root == BODY:
         return _of_body(COMMANDS.values() if spec is None else [spec], rest)
@@ -102,16 +103,16 @@ def _field(spec: CommandSpec | None, path: tuple[str, ...]) -> Field:
     if fact is not None:
         if rest:
             raise ExpressionError(f"{root} has no field {rest[0]}")
-        return Field(fact.kind, fact.read, fact.choices)
+        return FrameField(fact.kind, fact.read, fact.choices)
     assert entry is not None
     if (root, *rest) == (MESSAGE, VALUE):
-        return Field(bytes, lambda frame: [value for _, value in frame.messages])
+        return FrameField(bytes, lambda frame: [value for _, value in frame.messages])
     described, messages = entry
     way = _Way(described, rest)
-    return Field(way.kind, lambda frame: way.values(messages(frame)), way.choices)
+    return FrameField(way.kind, lambda frame: way.values(messages(frame)), way.choices)
 
 
-def _of_body(specs: Iterable[CommandSpec], path: tuple[str, ...]) -> Field:
+def _of_body(specs: Iterable[CommandSpec], path: tuple[str, ...]) -> FrameField:
     """Return a field of the commands that have this path."""
     ways, known, failures = dict[int, _Way](), dict[str, None](), list[ExpressionError]()
     for spec in specs:
@@ -133,7 +134,7 @@ def _of_body(specs: Iterable[CommandSpec], path: tuple[str, ...]) -> Field:
         way = ways.get(frame.spec.type)
         return () if way is None else way.values([frame.body])
 
-    return Field(kinds.pop(), read, tuple(choices))
+    return FrameField(kinds.pop(), read, tuple(choices))
 
 
 def _unknown(name: str, known: Iterable[str]) -> ExpressionError:

@@ -1,23 +1,138 @@
-"""A rule, which is also the handle that a test receives."""
+"""A rule, which is also the handle that a test receives. Its action, and the strikes of the action on frames."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from typing import ClassVar
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import trio
 
 from pulsarium.broker.commands import answers
-from pulsarium.broker.lab.faults.actions import Action, Answer, Observe
+from pulsarium.broker.commands.answers import Asked
 from pulsarium.broker.lab.faults.tapped import TappedFrame
-from pulsarium.broker.lab.faults.which import FaultError, FaultRemoved, Occurrence, Selector, spec_of
+from pulsarium.broker.lab.faults.which import FaultError, FaultRemoved, FrameSelector, Occurrence, spec_of
 from pulsarium.proto.commands import COMMANDS, CommandSpec, Direction
 
 STAGES = ("before", "after")
 
 
-class Rule:
+@dataclass(frozen=True)
+class Action:
+    """An action on a frame. The docstring of a subclass is its text in docs/faults.md."""
+
+    kind: ClassVar[str] = ""
+    of_client_only: ClassVar[bool] = False
+    observes: ClassVar[bool] = False
+    """True for an action that changes nothing, so that other rules act too."""
+    refuses: ClassVar[bool] = False
+    """True for an action that puts an error in the place of an answer."""
+
+    def misfit(self, spec: CommandSpec) -> str:
+        """Return why this action can never apply to a frame of this command, or "" when it can.
+
+        At stage "after" `spec` is the answer.
+        """
+        return ""
+
+    def fits(self, frame: TappedFrame) -> bool:
+        """Return whether this action can apply to the frame."""
+        return not self.misfit(frame.spec)
+
+    def act(self, strike: Strike) -> Iterator[Piece]:
+        """Yield the pieces that replace the frame."""
+        raise NotImplementedError
+
+
+UNTOUCHED: Mapping[str, Any] = {}
+
+
+class Piece(NamedTuple):
+    """A result of a frame: the data and note for observers, and the bytes that go on."""
+
+    data: bytes
+    note: Mapping[str, Any]
+    wire: bytes
+
+
+class FrameQueue(Protocol):
+    """The frames of one direction of a connection, as an action on one of them uses it."""
+
+    def wait(self, piece: Piece, rule: InstalledFault, seconds: float | None, *, swaps: bool) -> None:
+        """Put a piece back at the front, and hold the queue.
+
+        The hold ends `seconds` after the frame arrived (`swaps`: from now), or when the rule is removed.
+        """
+        ...
+
+    def cut(self, reason: str) -> None:
+        """Stop the queue, and close the connection."""
+        ...
+
+    def claim(self, rule: InstalledFault, frame: TappedFrame) -> None:
+        """Reserve the answer to a frame for a rule."""
+        ...
+
+    def take_next(self, accepts: Callable[[TappedFrame], bool]) -> bytes | None:
+        """Take the next frame away, if it waits untouched and `accepts` returns True for it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Strike:
+    """A frame that a rule acts on. At stage "after", `request` is the command that the frame answers."""
+
+    queue: FrameQueue
+    rule: InstalledFault
+    frame: TappedFrame
+    request: Asked | None = None
+
+    @property
+    def is_answer(self) -> bool:
+        return self.request is not None
+
+    @property
+    def command(self) -> Asked:
+        """Return the client's command that was selected."""
+        return self.frame if self.request is None else self.request
+
+    # results
+
+    def untouched(self) -> Piece:
+        return Piece(self.frame.data, UNTOUCHED, self.frame.data)
+
+    def lost(self, did: str) -> Piece:
+        """Return the piece of a frame that does not arrive."""
+        return Piece(self.frame.data, self._note(did, arrived=False), b"")
+
+    def changed(self, data: bytes, did: str) -> Piece:
+        """Return the piece of a frame that arrives with other bytes."""
+        return Piece(data, self._note(did), data)
+
+    def cut(self, keep: int) -> Piece:
+        """Return the piece of a frame whose first `keep` bytes arrive.
+
+        A broker's decoder would keep the bytes until the rest comes, so the broker receives none.
+        """
+        wire = self.frame.data[:keep] if self.frame.sender is Direction.BROKER else b""
+        return Piece(self.frame.data, self._note("truncated", keep=keep, arrived=False), wire)
+
+    def hold(self, did: str, seconds: float | None, *, swaps: bool = False) -> None:
+        """Hold the frame, and everything behind it, for `seconds` or until the rule is removed."""
+        data = self.frame.data
+        self.queue.wait(Piece(data, self._note(did), data), self.rule, seconds, swaps=swaps)
+
+    def close(self) -> None:
+        """Close the connection after the pieces of this frame."""
+        self.queue.cut(f"fault {self.rule.id}: {self.rule.action.kind} {self.command.spec.name}")
+
+    def _note(self, did: str, **more: Any) -> dict[str, Any]:
+        legal = {"legal": True} if self.rule.legal else {}
+        return {"fault": self.rule.id, "did": did, **legal, **more}
+
+
+class InstalledFault:
     """Select frames and apply an action to them. Leaving its `with` block removes the rule."""
 
     legal: ClassVar[bool] = False
@@ -27,10 +142,10 @@ class Rule:
         self,
         number: int,
         action: Action,
-        selector: Selector,
+        selector: FrameSelector,
         stage: str,
         occurrence: Occurrence,
-        remove: Callable[[Rule], None],
+        remove: Callable[[InstalledFault], None],
     ) -> None:
         """Create a rule. Raise `FaultError` when the action cannot apply to the selected frames."""
         self.id = number
@@ -60,7 +175,7 @@ class Rule:
             return
         if self.after and not answers.has_answer(spec):
             raise FaultError(f'{spec.name} has no answer; stage "after" needs a command with an answer')
-        if isinstance(self.action, Answer) and not answers.can_be_refused(spec):
+        if self.action.refuses and not answers.can_be_refused(spec):
             raise FaultError(f"{spec.name} has no answer that can be an error")
         misfit = self.action.misfit(self._struck(spec))
         if misfit:
@@ -77,7 +192,7 @@ class Rule:
 
     @property
     def observes(self) -> bool:
-        return isinstance(self.action, Observe)
+        return self.action.observes
 
     @property
     def chance(self) -> random.Random:
@@ -92,10 +207,10 @@ class Rule:
 
     def _can_act_on(self, frame: TappedFrame) -> bool:
         """Return whether the action can apply to this frame. A rule for "*" is checked only when a frame arrives."""
-        if isinstance(self.action, Answer) or self.after:
+        if self.action.refuses or self.after:
             if frame.sender is Direction.BROKER or (self.after and answers.key_of_command(frame) is None):
                 return False
-            if isinstance(self.action, Answer) and answers.refusal(frame, 0, "") is None:
+            if self.action.refuses and answers.refusal(frame, 0, "") is None:
                 return False
         if self.after:
             return not self.action.misfit(self._struck(frame.spec))
@@ -131,7 +246,7 @@ class Rule:
         if not self.removed:
             self._remove(self)
 
-    def __enter__(self) -> Rule:
+    def __enter__(self) -> InstalledFault:
         return self
 
     def __exit__(self, *error: object) -> None:

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from pulsarium.broker.model.subscription.base import Consumer
+from pulsarium.broker.model.topic.producers import Producer
+from pulsarium.broker.session.session import Session
 from pulsarium.proto.batch import unpack
 from pulsarium.proto.commands import CommandSpec, Direction, parse
 from pulsarium.proto.compression import decompress
-from pulsarium.proto.entry import parse_metadata, payload_of
+from pulsarium.proto.entry import opens_at_once, parse_metadata, payload_of
 from pulsarium.proto.errors import EntryError, InvalidTopicName, ProtocolError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.text import text_of
 from pulsarium.proto.topic_name import TopicName
-
-if TYPE_CHECKING:
-    from pulsarium.broker.model.subscription.consumer import Consumer
-    from pulsarium.broker.model.topic.producers import Producer
-    from pulsarium.broker.session.session import Session
 
 _T = pb.BaseCommand
 OPENED = {_T.SUCCESS, _T.PRODUCER_SUCCESS}
@@ -105,10 +103,11 @@ class TappedFrame:
     def messages(self) -> list[tuple[Any, bytes]]:
         """Return the metadata and the value of each message of the entry. An encrypted or damaged entry has none.
 
+        Nor has one that a step of the event loop cannot take apart, because the frame cannot wait for a thread.
         The metadata of a message outside a batch has the fields that the entry's metadata shares with it.
         """
         metadata = self.metadata
-        if metadata is None or metadata.encryption_keys:
+        if metadata is None or metadata.encryption_keys or not opens_at_once(metadata):
             return []
         try:
             payload = decompress(metadata.compression, self.payload, metadata.uncompressed_size)
@@ -214,3 +213,6 @@ class Present:
 
     def consumer(self, consumer_id: int) -> Consumer | None:
         return self._session.consumers.get(consumer_id) or self.open_consumers.get(consumer_id)
+
+
+Predicate = Callable[[TappedFrame], bool]

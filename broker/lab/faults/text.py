@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from pulsarium.broker.lab.arguments import ANY, Selected, When, Which, arguments_of, json_arguments
-from pulsarium.broker.lab.faults.actions import ACTIONS, Action
+from pulsarium.broker.lab.faults.actions import ACTIONS
 from pulsarium.broker.lab.faults.faults import Faults
-from pulsarium.broker.lab.faults.rule import Rule
+from pulsarium.broker.lab.faults.rule import Action, InstalledFault
 from pulsarium.broker.lab.faults.which import FaultError
 from pulsarium.proto.commands import Direction
 
@@ -22,7 +22,7 @@ SELECTED, WHEN = json_arguments(Selected), json_arguments(When)
 NAMES = ("command", "action", *ARGUMENTS)
 
 
-def add_from_json(faults: Faults, value: object) -> Rule:
+def add_from_json(faults: Faults, value: object) -> InstalledFault:
     """Add the rule that a JSON object describes. Raise `FaultError`, which says what is allowed."""
     if not isinstance(value, Mapping):
         raise FaultError(f"a fault is a JSON object with {', '.join(NAMES)}")
@@ -63,7 +63,7 @@ def action_to_json(action: Action) -> dict[str, Any]:
     return {"kind": action.kind, **dataclasses.asdict(action)}
 
 
-def rule_to_json(rule: Rule) -> dict[str, Any]:
+def rule_to_json(rule: InstalledFault) -> dict[str, Any]:
     """Return a rule and its counts as JSON, without its predicate."""
     which: dict[str, Any] = {**rule.selector.which}
     shown = {name: which.get(each.name, ANY if each.types == (str,) else None) for name, each in SELECTED.items()}

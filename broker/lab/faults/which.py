@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import Unpack
 
 from pulsarium.broker.lab.arguments import ANY, Selected, When, arguments_of
 from pulsarium.broker.lab.faults.expression import ExpressionError
 from pulsarium.broker.lab.faults.names import condition
-from pulsarium.broker.lab.faults.tapped import TappedFrame, names_of
-from pulsarium.broker.logs import Log
+from pulsarium.broker.lab.faults.tapped import Predicate, TappedFrame, names_of
+from pulsarium.broker.logs import PartLog
 from pulsarium.proto.commands import COMMANDS, CommandSpec, Direction
 from pulsarium.proto.text import did_you_mean
 
-log = Log("lab")
+log = PartLog("lab")
 
 NAMES = {spec.name: spec for spec in COMMANDS.values()}
 GLOBS = tuple(name for name, argument in arguments_of(Selected).items() if argument.types == (str,))
-Predicate = Callable[[TappedFrame], bool]
 
 
 class FaultError(ValueError):
@@ -30,7 +29,7 @@ class FaultRemoved(Exception):
     """A rule was removed while a caller waited for its hits."""
 
 
-class Selector:
+class FrameSelector:
     """Select frames by command (a name of BaseCommand.Type, or "*"), sender (BOTH: either side) and all of `which`.
 
     A topic matches by its full name, without its domain, or by its local name. Partitions match by the name of their

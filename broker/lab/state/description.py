@@ -13,8 +13,9 @@ from json.decoder import scanstring  # type: ignore[attr-defined]
 from json.scanner import py_make_scanner  # type: ignore[attr-defined]
 from typing import Any, Final
 
-from pulsarium.broker.http.errors import AdminError, UnreadableBody
-from pulsarium.broker.http.values import NAME, read_policy
+from pulsarium.broker.jackson.errors import JsonError
+from pulsarium.broker.model.namespace.values import NAME, read_policy
+from pulsarium.broker.model.schema.data import TYPES, SchemaData
 from pulsarium.broker.model.topic.joining import OWN_CURSORS, RESERVED_NAME
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -32,7 +33,7 @@ class SeedError(ValueError):
 
 
 @dataclass(frozen=True)
-class Message:
+class SeedMessage:
     """A message. Times are in milliseconds since the epoch; `deliver_after_ms` counts from the publish time."""
 
     payload: bytes
@@ -45,15 +46,15 @@ class Message:
 
 
 @dataclass(frozen=True)
-class Topic:
+class SeedTopic:
     """A topic of a seed file."""
 
     name: TopicName
     partitions: int
     properties: Mapping[str, str]
-    schema: pb.Schema | None
+    schema: SchemaData | None
     subscriptions: Mapping[str, bool]  # name -> whether the subscription begins with the first message
-    messages: Sequence[Message]
+    messages: Sequence[SeedMessage]
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class Description:
 
     tenants: Mapping[str, Json] = field(default_factory=dict)
     namespaces: Mapping[str, Json] = field(default_factory=dict)
-    topics: Sequence[Topic] = ()
+    topics: Sequence[SeedTopic] = ()
 
 
 class PatientDecoder(json.JSONDecoder):
@@ -99,13 +100,13 @@ def read(text: str) -> Description:
     except (ValueError, RecursionError) as error:
         why = str(error).partition("; use sys.")[0]  # the rest of Python's text about huge numbers is for programmers
         raise SeedError(f"neither TOML nor JSON: {why}") from None
-    part = Part("", found, ("tenants", "namespaces", "topics"))
+    part = SeedTable("", found, ("tenants", "namespaces", "topics"))
     tenants = {
         _tenant_name(each): _tenant(each) for each in part.tables("tenants", ("name", "adminRoles", "allowedClusters"))
     }
     spaces = {_namespace(each): _policies(each) for each in part.tables("namespaces", ("name", "policies"))}
     keys = ("name", "partitions", "properties", "schema", "subscriptions", "messages")
-    topics: dict[TopicName, Topic] = {}
+    topics: dict[TopicName, SeedTopic] = {}
     for each in part.tables("topics", keys):
         topic = _topic(each)
         if topic.name in topics:
@@ -114,7 +115,7 @@ def read(text: str) -> Description:
     return Description(tenants, spaces, list(topics.values()))
 
 
-class Part:
+class SeedTable:
     """A table of the file, and its place."""
 
     def __init__(self, place: str, value: Any, known: Sequence[str]) -> None:
@@ -168,9 +169,9 @@ class Part:
             raise self.wrong(name, "a table of texts")
         return found
 
-    def tables(self, name: str, known: Sequence[str], of: Callable[[Any], Any] = lambda each: each) -> list[Part]:
+    def tables(self, name: str, known: Sequence[str], of: Callable[[Any], Any] = lambda each: each) -> list[SeedTable]:
         found: list[Any] = self.get(name, list, "a list of tables", [])
-        return [Part(f"{self.at(name)}[{index}]", of(each), known) for index, each in enumerate(found)]
+        return [SeedTable(f"{self.at(name)}[{index}]", of(each), known) for index, each in enumerate(found)]
 
     def time_ms(self, name: str) -> int | None:
         value = self._value.get(name)
@@ -188,28 +189,28 @@ class Part:
         return time_ms
 
 
-def _tenant_name(part: Part) -> str:
+def _tenant_name(part: SeedTable) -> str:
     name = part.text("name")
     if not NAME.fullmatch(name):
         raise part.wrong("name", "no name of a tenant")
     return name
 
 
-def _tenant(part: Part) -> Json:
+def _tenant(part: SeedTable) -> Json:
     found: Json = {"adminRoles": part.texts("adminRoles")}
     if part.has("allowedClusters"):
         found["allowedClusters"] = part.texts("allowedClusters")
     return found
 
 
-def _namespace(part: Part) -> str:
+def _namespace(part: SeedTable) -> str:
     try:
         return str(NamespaceName.parse(part.text("name")))
     except InvalidTopicName as error:
         raise part.wrong("name", str(error)) from None
 
 
-def _policies(part: Part) -> Json:
+def _policies(part: SeedTable) -> Json:
     found: Json = part.get("policies", dict, "a table of policies, as REST shows them", {})
     read: Json = {}
     for name, value in found.items():
@@ -219,12 +220,12 @@ def _policies(part: Part) -> Json:
             )
         try:
             read[name] = read_policy(name, value)
-        except (AdminError, UnreadableBody) as error:
+        except JsonError as error:
             raise part.wrong(f"policies.{name}", str(error).partition("\n")[0]) from None
     return read
 
 
-def _topic(part: Part) -> Topic:
+def _topic(part: SeedTable) -> SeedTopic:
     try:
         name = TopicName.parse(part.text("name"))
     except InvalidTopicName as error:
@@ -241,7 +242,7 @@ def _topic(part: Part) -> Topic:
     )
     known = (*PAYLOADS, "key", "properties", "eventTime", "deliverAt", "deliverAfterMs", "partition")
     messages = part.tables("messages", known, lambda each: {"text": each} if isinstance(each, str) else each)
-    return Topic(
+    return SeedTopic(
         name,
         partitions,
         part.pairs("properties"),
@@ -251,42 +252,38 @@ def _topic(part: Part) -> Topic:
     )
 
 
-def _subscription(part: Part) -> str:
+def _subscription(part: SeedTable) -> str:
     name = part.text("name")
     if name in OWN_CURSORS:
         raise part.wrong("name", RESERVED_NAME)
     return name
 
 
-def _is_earliest(part: Part) -> bool:
+def _is_earliest(part: SeedTable) -> bool:
     position = part.get("position", str, "earliest or latest", "earliest")
     if position not in ("earliest", "latest"):
         raise part.wrong("position", "earliest or latest")
     return bool(position == "earliest")
 
 
-def _schema(part: Part) -> pb.Schema | None:
+def _schema(part: SeedTable) -> SchemaData | None:
     given = part.get("schema", dict, "a table with type and schema", None)
     if given is None:
         return None
-    inner = Part(part.at("schema"), given, ("type", "schema", "properties"))
+    inner = SeedTable(part.at("schema"), given, ("type", "schema", "properties"))
     kind = KINDS.get(inner.text("type").upper())
     if kind is None:
         raise inner.wrong("type", f"there are {', '.join(KINDS)}")
     text = given.get("schema", "")
     data = text if isinstance(text, str) else json.dumps(text)
-    schema = pb.Schema(name="", schema_data=data.encode())
-    schema.type = kind  # type: ignore[assignment]
-    for key, value in inner.pairs("properties").items():
-        schema.properties.add(key=key, value=value)
-    return schema
+    return SchemaData.of(TYPES[kind], data.encode(), inner.pairs("properties"))
 
 
-def _message(part: Part, partitions: int) -> Message:
+def _message(part: SeedTable, partitions: int) -> SeedMessage:
     partition = part.number("partition", 0)
     if partition >= max(partitions, 1):
         raise part.wrong("partition", f"the topic has {partitions}")
-    return Message(
+    return SeedMessage(
         _payload(part),
         part.get("key", str, "a text", None),
         part.pairs("properties"),
@@ -297,7 +294,7 @@ def _message(part: Part, partitions: int) -> Message:
     )
 
 
-def _payload(part: Part) -> bytes:
+def _payload(part: SeedTable) -> bytes:
     given = [name for name in PAYLOADS if part.has(name)]
     if len(given) > 1:
         raise part.wrong(given[1], "a message has one of text, json and base64")

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from pulsarium.broker.lab.state.description import Description, Message, SeedError, Topic, read
+from pulsarium.broker.cluster import Cluster
+from pulsarium.broker.lab.state.description import Description, SeedError, SeedMessage, SeedTopic, read
 from pulsarium.broker.model.errors import BrokerServiceError
-from pulsarium.broker.model.ledger.managed_ledger import Pending, Unwatched
+from pulsarium.broker.model.ledger.managed_ledger import PendingPublish, Unwatched
 from pulsarium.broker.model.topic.persistent import PersistentTopic
-from pulsarium.broker.slices import Slice
+from pulsarium.broker.net.slices import Slice
 from pulsarium.proto.entry import build
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-
-if TYPE_CHECKING:
-    from pulsarium.broker.cluster import Cluster
-    from pulsarium.proto.topic_name import TopicName
+from pulsarium.proto.topic_name import TopicName
 
 PRODUCER: Final = "seed"
 
@@ -68,7 +66,7 @@ class Seeding:
                 await self._topic(topic)
             await self._slice.pause()
 
-    async def _topic(self, topic: Topic) -> None:
+    async def _topic(self, topic: SeedTopic) -> None:
         name, count = topic.name, topic.partitions
         is_new = not (self._topics.exists(name) or self._metadata.partitions_of(name))
         if is_new:
@@ -94,7 +92,7 @@ class Seeding:
             with _named(topic):
                 self._subscribe(topic, earliest=False)
 
-    def _parts(self, topic: Topic) -> list[PersistentTopic]:
+    def _parts(self, topic: SeedTopic) -> list[PersistentTopic]:
         names = [topic.name.partition(index) for index in range(topic.partitions)] or [topic.name]
         return [self._loaded(name) for name in names]
 
@@ -102,7 +100,7 @@ class Seeding:
         self._topics.create(name)
         return self._topics.find_persistent(name)
 
-    def _subscribe(self, topic: Topic, *, earliest: bool) -> None:
+    def _subscribe(self, topic: SeedTopic, *, earliest: bool) -> None:
         parts = self._parts(topic)
         for name in [each for each, first in topic.subscriptions.items() if first is earliest]:
             new = [part for part in parts if name not in part.subscriptions]
@@ -110,7 +108,7 @@ class Seeding:
             for part in new:
                 part.subscribe(name, earliest=earliest)
 
-    def _publish(self, topic: PersistentTopic, number: int, message: Message, version: bytes) -> None:
+    def _publish(self, topic: PersistentTopic, number: int, message: SeedMessage, version: bytes) -> None:
         now = self._cluster.clock.now_ms()
         metadata = pb.MessageMetadata(producer_name=PRODUCER, sequence_id=number, publish_time=now)
         if message.key is not None:
@@ -128,12 +126,12 @@ class Seeding:
         entry = build(metadata, message.payload)
         topic.messages_in += 1
         topic.bytes_in += len(entry)
-        topic.append(Pending(Unwatched(), entry, number, number))
+        topic.append(PendingPublish(Unwatched(), entry, number, number))
         self.made["messages"] += 1
 
 
 @contextmanager
-def _named(topic: Topic) -> Iterator[None]:
+def _named(topic: SeedTopic) -> Iterator[None]:
     """Raise `SeedError` for errors of the broker, such as too many subscriptions. Earlier topics stay."""
     try:
         yield

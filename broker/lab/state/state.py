@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import trio
 
-from pulsarium.broker.cluster import LEDGER_COUNTER, START_COUNTER
+from pulsarium.broker.cluster import LEDGER_COUNTER, START_COUNTER, Cluster
 from pulsarium.broker.config.dynamic import DynamicSettings
 from pulsarium.broker.config.version import VERSION
 from pulsarium.broker.lab.state.seed import SeedError, Seeding, read
@@ -17,23 +16,17 @@ from pulsarium.broker.model.compaction.compacted import CompactedLedger
 from pulsarium.broker.model.compaction.record import LEDGER_PROPERTY
 from pulsarium.broker.model.cursor.records import NO_LEDGER, CursorFormat, read_cursor_info
 from pulsarium.broker.model.ledger.info_compression import unpack
+from pulsarium.broker.model.ledger.ledger import Ledger
 from pulsarium.broker.model.namespace.metadata import Metadata
 from pulsarium.broker.model.schema.registry import SchemaRegistry
+from pulsarium.broker.model.topic.log import TopicLog
 from pulsarium.broker.model.topic.topics import MANAGED_LEDGERS, Topics
 from pulsarium.broker.storage import snapshot
-from pulsarium.broker.storage.interface import Run, StorageError
+from pulsarium.broker.storage.interface import Entries, EntryRun, StorageError
 from pulsarium.broker.storage.memory import MemoryStorage
 from pulsarium.broker.storage.snapshot import Snapshot
 from pulsarium.broker.turn import Turn
 from pulsarium.proto.generated import MLDataFormats_pb2 as ml
-
-if TYPE_CHECKING:
-    from pulsarium.broker.cluster import Cluster
-    from pulsarium.broker.lab.lab import Lab
-    from pulsarium.broker.model.ledger.ledger import Ledger
-    from pulsarium.broker.model.topic.log import TopicLog
-    from pulsarium.broker.storage.interface import Entries
-
 
 PASSING = ("/cursor-ledgers/", "/compaction/")
 """Metadata that only running work needs: cursors are complete without it, and a compaction starts anew."""
@@ -41,7 +34,7 @@ ALL = 2**31 - 1
 AT_ONCE = 256  # entries of one read from the storage
 
 
-class Contents:
+class ClusterContents:
     """The contents of the cluster now. Use them before the event loop goes on. Reading blocks."""
 
     def __init__(self, cluster: Cluster) -> None:
@@ -64,7 +57,7 @@ class Contents:
                 info = form.cursor_info(cursor, NO_LEDGER, cursor.cursor_properties, cluster.clock.now_ms())
                 self.metadata[cursor.path] = info
 
-    def entries(self) -> Iterator[tuple[int, Run]]:
+    def entries(self) -> Iterator[tuple[int, EntryRun]]:
         """Yield all entries, by ledgers. Raise `StorageError`."""
         for log in self._logs:
             for ledger in self._ledgers(log):
@@ -82,14 +75,14 @@ class Contents:
             compacted = CompactedLedger.recovered(named, cursor.mark_delete, self._cluster)
         yield compacted.ledger
 
-    def _runs(self, ledger: Ledger) -> Iterator[Run]:
+    def _runs(self, ledger: Ledger) -> Iterator[EntryRun]:
         for block in ledger.blocks:
             if block.entries is not None:
-                yield Run(block.first, block.entries)
+                yield EntryRun(block.first, block.entries)
                 continue
             for first in range(block.first, block.first + block.count, AT_ONCE):
                 last = min(first + AT_ONCE, block.first + block.count) - 1
-                yield Run(first, self._storage.read_now(ledger.id, first, last))
+                yield EntryRun(first, self._storage.read_now(ledger.id, first, last))
 
 
 COUNTERS = (LEDGER_COUNTER, START_COUNTER)
@@ -108,7 +101,7 @@ def check(cluster: Cluster, path: Path, kept: Mapping[str, bytes]) -> None:
         for each in (metadata.clusters, metadata.tenants, metadata.namespaces, metadata.partitioned):
             if not all(isinstance(value, dict) for value in each.values()):
                 raise ValueError("clusters, tenants, namespaces or topics are not JSON objects")
-        DynamicSettings(replace(cluster.config), metadata.records)
+        DynamicSettings(cluster.config, metadata.records)
         schemas.recover(dict(kept))
         Topics(cluster, metadata, schemas).recover(kept)
         for name, value in kept.items():
@@ -120,16 +113,16 @@ def check(cluster: Cluster, path: Path, kept: Mapping[str, bytes]) -> None:
         raise StorageError(f"{path} is damaged: its metadata cannot be read: {error}") from error
 
 
-class State:
+class StateControl:
     """Reset, save and restore the state. Meanwhile the broker does nothing else.
 
     The state is everything that a data directory stores, in memory too, but not connections, non-persistent topics and
     readers. Clients stay connected. Their producers and consumers are closed, as if their topics were unloaded.
     """
 
-    def __init__(self, lab: Lab) -> None:
-        self._lab = lab
-        self._cluster = lab.cluster
+    def __init__(self, cluster: Cluster, reset_lab: Callable[[], None]) -> None:
+        self._cluster = cluster
+        self._reset_lab = reset_lab
         self._one = trio.Lock()  # one change at a time: a reset during a seed would mix two states
 
     async def reset(self, *, lab: bool = True) -> None:
@@ -138,15 +131,14 @@ class State:
         With `lab`, also remove faults and masks, and reset the clock. Captures and the linter stay in any case.
         """
         if lab:
-            self._lab.faults.clear()
-            self._lab.masks.clear()
-            self._lab.clock.reset()
+            self._reset_lab()
+        self._cluster.refusals.clear()
         async with self._one:
             await self._replace({}, ())
 
     async def snapshot(self, path: Path) -> None:
         """Write everything that is committed to a file. Raise `StorageError`."""
-        contents = Contents(self._cluster)
+        contents = ClusterContents(self._cluster)
         about = {"pulsarium": VERSION, "createdMs": self._cluster.clock.now_ms()}
         snapshot.write(path, contents.metadata, contents.entries(), about)
 

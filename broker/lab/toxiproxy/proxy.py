@@ -4,49 +4,86 @@ from __future__ import annotations
 
 import socket
 import struct
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 import trio
 
-from pulsarium.broker.lab.toxiproxy.link import Link
+from pulsarium.broker.lab.toxiproxy.link import ToxicLink
 from pulsarium.broker.lab.toxiproxy.toxics import DOWNSTREAM, UPSTREAM, Toxic
-from pulsarium.broker.logs import Log
+from pulsarium.broker.logs import PartLog
 
-log = Log("toxiproxy")
+log = PartLog("toxiproxy")
 
 AT_ONCE: Final = struct.pack("ii", 1, 0)  # SO_LINGER: a close resets the connection
 
 
-class Address(NamedTuple):
+class ProxyAddress(NamedTuple):
     """A host and a port, as in localhost:6650, [::1]:6650 or :6650."""
 
     host: str
     port: int
 
     @staticmethod
-    def parse(text: str) -> Address:
+    def parse(text: str) -> ProxyAddress:
         """Parse HOST:PORT. Raise `ValueError` for another text."""
         host, colon, port = text.rpartition(":")
         if not colon or not (port.isascii() and port.isdecimal() and int(port) < 65536):
             raise ValueError(f"address {text}: HOST:PORT is wanted")
-        return Address(host.removeprefix("[").removesuffix("]"), int(port))
+        return ProxyAddress(host.removeprefix("[").removesuffix("]"), int(port))
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
+class Upstreams:
+    """The upstreams that proxies may lead to: any, or with `ports` these ports of this machine alone.
+
+    Whoever reaches the API could otherwise reach all that this machine reaches.
+    """
+
+    def __init__(self, ports: Callable[[], Collection[int]] | None = None) -> None:
+        self._ports = ports
+
+    async def check(self, upstream: ProxyAddress) -> str:
+        """Return the host to connect to. Raise `ValueError` for an upstream that proxies may not lead to."""
+        host = upstream.host or "localhost"
+        if self._ports is None:
+            return host
+        if upstream.port in self._ports():
+            with suppress(OSError, UnicodeError):
+                for family, _, _, _, address in await trio.socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM):
+                    if _is_of_this_machine(family, address):
+                        return str(address[0])  # the name may mean another machine a moment later
+        raise ValueError(
+            f"upstream {upstream} is no port of this broker, and other machines reach this API: name one of "
+            f"{', '.join(f'localhost:{port}' for port in sorted(self._ports()))}, or let the broker listen on "
+            "127.0.0.1 only (--host)"
+        )
+
+
+def _is_of_this_machine(family: int, address: Any) -> bool:
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind(address)
+        except OSError:
+            return False
+    return True
+
+
 class Proxy:
     """A proxy, its toxics and its connections."""
 
-    def __init__(self, name: str, listen: str, upstream: str, nursery: trio.Nursery) -> None:
+    def __init__(self, name: str, listen: str, upstream: str, nursery: trio.Nursery, upstreams: Upstreams) -> None:
         self.name = name
         self.listen = listen
         self.upstream = upstream
         self.toxics: dict[str, Toxic] = {}
         self._nursery = nursery
+        self._upstreams = upstreams
         self._serving: tuple[trio.CancelScope, trio.Event] | None = None
-        self._links: dict[str, set[Link]] = {UPSTREAM: set(), DOWNSTREAM: set()}
+        self._links: dict[str, set[ToxicLink]] = {UPSTREAM: set(), DOWNSTREAM: set()}
 
     @property
     def enabled(self) -> bool:
@@ -74,9 +111,10 @@ class Proxy:
         """Listen. Raise `OSError` or `ValueError` when the address cannot be used."""
         if self.enabled:
             return
-        upstream = Address.parse(self.upstream)
-        listener = await _bound(Address.parse(self.listen))
-        self.listen = str(Address(*listener.getsockname()[:2]))
+        upstream = ProxyAddress.parse(self.upstream)
+        await self._upstreams.check(upstream)
+        listener = await _bound(ProxyAddress.parse(self.listen))
+        self.listen = str(ProxyAddress(*listener.getsockname()[:2]))
         self._serving = scope, ended = trio.CancelScope(), trio.Event()
         self._nursery.start_soon(self._serve, listener, upstream, scope, ended)
 
@@ -89,7 +127,7 @@ class Proxy:
             await ended.wait()
 
     async def _serve(
-        self, listener: socket.socket, upstream: Address, scope: trio.CancelScope, ended: trio.Event
+        self, listener: socket.socket, upstream: ProxyAddress, scope: trio.CancelScope, ended: trio.Event
     ) -> None:
         async def carry(client: trio.SocketStream) -> None:
             await self._carry(client, upstream)
@@ -100,13 +138,13 @@ class Proxy:
         finally:
             ended.set()
 
-    async def _carry(self, client: trio.SocketStream, upstream: Address) -> None:
+    async def _carry(self, client: trio.SocketStream, upstream: ProxyAddress) -> None:
         """Carry one connection. Its errors affect no other connection."""
         try:
             async with client:
-                broker = await trio.open_tcp_stream(upstream.host or "localhost", upstream.port)
+                broker = await trio.open_tcp_stream(await self._upstreams.check(upstream), upstream.port)
                 await self._through(client, broker)
-        except (OSError, UnicodeError) as error:  # UnicodeError: the host's name is not valid
+        except (OSError, ValueError) as error:  # ValueError: the host's name is not valid, or not allowed any more
             log.warning("cannot connect to the upstream", proxy=self.name, upstream=upstream, reason=error)
         except Exception as error:
             log.error("a connection failed", proxy=self.name, exception=error)
@@ -118,7 +156,7 @@ class Proxy:
                     stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
 
         links = {
-            stream: Link((toxic for toxic in self.toxics.values() if toxic.stream == stream), reset)
+            stream: ToxicLink((toxic for toxic in self.toxics.values() if toxic.stream == stream), reset)
             for stream in self._links
         }
         for stream, link in links.items():
@@ -152,7 +190,7 @@ class Proxy:
             link.remove(name)
 
 
-async def _bound(address: Address) -> socket.socket:
+async def _bound(address: ProxyAddress) -> socket.socket:
     """Return a listening socket. Raise `OSError` when the address cannot be used."""
     if not address.host:
         both = socket.has_dualstack_ipv6()

@@ -6,12 +6,11 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from math import inf
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 import trio
 
-if TYPE_CHECKING:
-    from pulsarium.broker.lab.toxiproxy.link import Stage
+from pulsarium.broker.lab.toxiproxy.passage import Passage
 
 UPSTREAM: Final = "upstream"
 DOWNSTREAM: Final = "downstream"
@@ -24,7 +23,7 @@ class ToxicError(ValueError):
 
 
 @dataclass(frozen=True)
-class Effect:
+class ToxicEffect:
     """The effect of a toxic on one direction of a connection. The docstring of a subclass is its text in the docs."""
 
     kind: ClassVar[str] = ""
@@ -38,14 +37,14 @@ class Effect:
             if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= LONGEST:
                 raise ToxicError(f"{name} is {value!r}; it must be a whole number, 0 or more")
 
-    async def pipe(self, stage: Stage) -> None:
+    async def pipe(self, stage: Passage) -> None:
         """Pass the bytes of a connection on until they end. Canceled when the toxic changes: `stage` keeps the rest."""
         while await stage.take():
             await stage.give()
 
 
 @dataclass(frozen=True)
-class Latency(Effect):
+class Latency(ToxicEffect):
     """Delay all data by `latency` ms, and by up to `jitter` ms more or less."""
 
     latency: int = 0
@@ -53,7 +52,7 @@ class Latency(Effect):
     kind = "latency"
     buffers = True
 
-    async def pipe(self, stage: Stage) -> None:
+    async def pipe(self, stage: Passage) -> None:
         while await stage.take():
             delay = self.latency + random.uniform(-self.jitter, self.jitter)
             await trio.sleep_until(stage.arrived + delay / MS)
@@ -61,13 +60,13 @@ class Latency(Effect):
 
 
 @dataclass(frozen=True)
-class Bandwidth(Effect):
+class Bandwidth(ToxicEffect):
     """Pass at most `rate` kilobytes a second; with 0 none, until the toxic is removed."""
 
     rate: int = 0
     kind = "bandwidth"
 
-    async def pipe(self, stage: Stage) -> None:
+    async def pipe(self, stage: Passage) -> None:
         due = trio.current_time()
         while await stage.take():
             if not self.rate:
@@ -81,26 +80,26 @@ class Bandwidth(Effect):
 
 
 @dataclass(frozen=True)
-class SlowClose(Effect):
+class SlowClose(ToxicEffect):
     """Close the connection `delay` ms after its end."""
 
     delay: int = 0
     kind = "slow_close"
 
-    async def pipe(self, stage: Stage) -> None:
+    async def pipe(self, stage: Passage) -> None:
         await super().pipe(stage)
         await trio.sleep(self.delay / MS)
 
 
 @dataclass(frozen=True)
-class Timeout(Effect):
+class Timeout(ToxicEffect):
     """Drop all data, and close the connection after `timeout` ms without data. With 0, only the removal closes it."""
 
     timeout: int = 0
     kind = "timeout"
     closes = True
 
-    async def pipe(self, stage: Stage) -> None:
+    async def pipe(self, stage: Passage) -> None:
         patience = self.timeout / MS if self.timeout else inf
         with trio.move_on_after(patience) as silence:
             while await stage.take():
@@ -109,13 +108,13 @@ class Timeout(Effect):
 
 
 @dataclass(frozen=True)
-class ResetPeer(Effect):
+class ResetPeer(ToxicEffect):
     """Reset the connection (TCP RST) `timeout` ms after the first data."""
 
     timeout: int = 0
     kind = "reset_peer"
 
-    async def pipe(self, stage: Stage) -> None:
+    async def pipe(self, stage: Passage) -> None:
         await stage.take()
         stage.drop()
         await trio.sleep(self.timeout / MS)
@@ -123,7 +122,7 @@ class ResetPeer(Effect):
 
 
 @dataclass(frozen=True)
-class Slicer(Effect):
+class Slicer(ToxicEffect):
     """Slice data into pieces of `average_size` bytes, `size_variation` more or less, `delay` microseconds apart."""
 
     average_size: int = 0
@@ -136,7 +135,7 @@ class Slicer(Effect):
         if not self.average_size:
             raise ToxicError("average_size is 0; it must be 1 or more")
 
-    async def pipe(self, stage: Stage) -> None:
+    async def pipe(self, stage: Passage) -> None:
         while await stage.take():
             while stage.held:
                 variation = random.randint(-self.size_variation, self.size_variation)
@@ -145,13 +144,13 @@ class Slicer(Effect):
 
 
 @dataclass(frozen=True)
-class LimitData(Effect):
+class LimitData(ToxicEffect):
     """Close the connection when `bytes` bytes have passed."""
 
     bytes: int = 0
     kind = "limit_data"
 
-    async def pipe(self, stage: Stage) -> None:
+    async def pipe(self, stage: Passage) -> None:
         while await stage.take():
             left = self.bytes - stage.passed
             if left > 0:
@@ -161,9 +160,9 @@ class LimitData(Effect):
                 return
 
 
-NONE: Final = Effect()
+NONE: Final = ToxicEffect()
 """The effect of no toxic: all data passes."""
-EFFECTS: Final[Mapping[str, type[Effect]]] = {
+EFFECTS: Final[Mapping[str, type[ToxicEffect]]] = {
     effect.kind: effect for effect in (Latency, Bandwidth, SlowClose, Timeout, ResetPeer, Slicer, LimitData)
 }
 
@@ -174,14 +173,14 @@ class Toxic:
 
     name: str
     stream: str
-    effect: Effect
+    effect: ToxicEffect
     toxicity: float = 1.0
 
     def updated(self, attributes: Mapping[str, Any], toxicity: float) -> Self:
         """Return the toxic with some attributes changed. Raise `ToxicError`."""
         return replace(self, effect=replace(self.effect, **attributes), toxicity=toxicity)
 
-    def drawn(self) -> Effect:
+    def drawn(self) -> ToxicEffect:
         """Return the effect on one connection, by chance."""
         return self.effect if random.random() < self.toxicity else NONE
 

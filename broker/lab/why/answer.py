@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 from pulsarium.broker.model.ledger.position import Position
+from pulsarium.proto.numbers import LONG_MAX
+
+CAUGHT_UP: Final = "caught-up"
+NOT_LOADED: Final = "the topic is not loaded: no client has used it since the broker started, or since it was unloaded"
 
 _ID = re.compile(r"\(?(-?\d+)[:,] ?(-?\d+)(?:[:,] ?(-?\d+))?(?:[:,] ?(-?\d+))?\)?")
 
@@ -31,7 +35,7 @@ class Why:
         return self.text
 
 
-class MessageId(NamedTuple):
+class AskedMessage(NamedTuple):
     """The id of an entry, or of a message in a batch."""
 
     position: Position
@@ -46,7 +50,7 @@ class MessageId(NamedTuple):
         """
         match = _ID.fullmatch(text.strip())
         numbers = [int(each) for each in match.groups() if each is not None] if match else []
-        if not numbers or any(abs(number) >= 2**63 for number in numbers):
+        if not numbers or any(abs(number) > LONG_MAX for number in numbers):
             raise WhyError(
                 f"{text!r} is no message id; write LEDGER:ENTRY, or LEDGER:ENTRY:BATCH for a message of a batch"
             )

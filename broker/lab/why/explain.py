@@ -5,87 +5,47 @@ from __future__ import annotations
 from itertools import filterfalse
 from typing import TYPE_CHECKING, Any, Final
 
-from pulsarium.broker.clock import instant_text
-from pulsarium.broker.lab.why.answer import MessageId, NotThere, Why, WhyError
+from pulsarium.broker.cluster import Cluster
+from pulsarium.broker.lab.why.answer import CAUGHT_UP, NOT_LOADED, AskedMessage, NotThere, Why, WhyError
+from pulsarium.broker.lab.why.passed import acknowledged, batch_index_acknowledged, nothing_waits
 from pulsarium.broker.lab.why.present import Facts, present, present_damage
+from pulsarium.broker.lab.why.producer import explain_producer, refusals, told
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.scalable.explained import explain_scaling
-from pulsarium.broker.model.subscription.dispatcher import Reason
-from pulsarium.broker.model.subscription.skip import MovedBy
+from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+from pulsarium.broker.model.subscription.reasons import Reason
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.errors import InvalidTopicName
-from pulsarium.proto.message_id import bits_of
 from pulsarium.proto.topic_name import SCALABLE, TopicName
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from pulsarium.broker.cluster import Cluster
-    from pulsarium.broker.lab.why.answer import MessageId
-    from pulsarium.broker.model.ledger.position import Position
-    from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+    from pulsarium.broker.lab.why.answer import AskedMessage
 
 
-REASONS: Final[Mapping[MovedBy, str]] = {
-    MovedBy.CUMULATIVE: "acknowledged-cumulatively",
-    MovedBy.EXPIRED: "expired",
-    MovedBy.SKIPPED: "skipped",
-    MovedBy.EVICTED: "evicted",
-    MovedBy.SEEK: "passed-by-seek",
-}
-
-
-def acknowledged(subscription: PersistentSubscription, position: Position, details: dict[str, Any]) -> Why:
-    """Explain how an entry was acknowledged, as far as the subscription remembers."""
-    cursor, moves = subscription.cursor, subscription.mark_moves
-    if not subscription.topic.ledger.is_valid(position):
-        details["trimmed"] = True
-    if position > cursor.mark_delete:
-        return Why("acknowledged", "a consumer acknowledged it (or it was skipped by its id)", details)
-    passed = moves.of(position)
-    if passed is not None:
-        details["by"] = passed.by.value
-        details["through"] = str(passed.through)
-        text = f"{passed.by.value} went past it, through {passed.through}"
-        if passed.ms:
-            details["at"] = instant_text(passed.ms)
-            text += f", at {details['at']}"
-        if passed.by is not MovedBy.SEEK:
-            text += "; unless a consumer had acknowledged it before"
-        return Why(REASONS[passed.by], text, details)
-    if position <= moves.start and moves.start >= cursor.start >= position:
-        return Why("before-subscription", f"the subscription begins after it, at {cursor.start}", details)
-    if position <= moves.start:
-        return Why("acknowledged", "it was acknowledged before the topic was loaded", details)
-    if position <= moves.forgotten:
-        return Why("acknowledged", "it was acknowledged, or skipped: the broker no longer remembers which", details)
-    return Why("acknowledged", "a consumer acknowledged it (or it was skipped by its id)", details)
-
-
-def batch_index_acknowledged(subscription: PersistentSubscription, asked: MessageId) -> Why | None:
-    """Explain that a message of a partly acknowledged batch is acknowledged. Return None when it is not."""
-    words = subscription.cursor.batch_acks.words(asked.position)
-    if not words or bits_of(words) >> asked.batch_index & 1:
-        return None
-    details = {"remaining": [index for index in range(len(words) * 64) if bits_of(words) >> index & 1][:100]}
-    return Why("batch-index-acknowledged", "of its batch, this message is acknowledged", details)
-
-
-_NOT_LOADED: Final = "the topic is not loaded: no client has used it since the broker started, or since it was unloaded"
-
-CAUGHT_UP: Final = "caught-up"
 _DEALT_WITH: Final = (Reason.ACKNOWLEDGED, Reason.DELIVERED)
 
 
-def explain(cluster: Cluster, topic: str, subscription: str | None, message_id: str | None = None) -> Why:
+def explain(
+    cluster: Cluster,
+    topic: str,
+    subscription: str | None = None,
+    message_id: str | None = None,
+    producer: str | None = None,
+) -> Why:
     """Explain the state of a message for a subscription. Without an id, explain the next undelivered message.
+
+    With `producer`, explain the state of that producer, or of any new producer for "".
 
     For a scalable topic without a subscription, explain its last and next scaling. With one, explain the next
     undelivered message of its segments. The answer is the dispatcher's own decision, looked up now. Raise `WhyError`,
     or `NotThere` when the topic or the subscription does not exist.
     """
-    asked = None if message_id is None else MessageId.parse(message_id)
+    asked = None if message_id is None else AskedMessage.parse(message_id)
     name = _name(topic, asked)
+    if producer is not None:
+        if subscription or message_id:
+            raise WhyError("ask about a producer, or about a subscription and its message, not about both")
+        return explain_producer(cluster, name, producer)
     if name.domain == SCALABLE:
         if asked is not None:
             raise WhyError(f"{name} has its messages in segments; name the segment:// topic of the message")
@@ -98,7 +58,7 @@ def explain(cluster: Cluster, topic: str, subscription: str | None, message_id: 
     found = cluster.topics.loaded.get(str(name))
     if found is None:
         if cluster.topics.exists(name):
-            return Why("topic-not-loaded", _NOT_LOADED, details)
+            return Why("topic-not-loaded", NOT_LOADED, details)
         partitions = cluster.metadata.partitions_of(name)
         if partitions:
             raise WhyError(f"{name} has {partitions} partitions; name one: {name}-partition-0")
@@ -110,7 +70,8 @@ def explain(cluster: Cluster, topic: str, subscription: str | None, message_id: 
         others = ", ".join(sorted(found.subscriptions)) or "none"
         raise NotThere(f"{name} has no subscription {subscription}; there are: {others}")
     why = _of_subscription(its, asked)
-    return Why(why.reason, why.text, details | why.details)
+    latest = [] if asked else refusals(cluster, ("SUBSCRIBE",), topic=str(name), subscription=subscription)
+    return told(Why(why.reason, why.text, details | why.details), latest)
 
 
 def _of_scalable(cluster: Cluster, name: TopicName, subscription: str | None) -> Why:
@@ -145,7 +106,7 @@ def _of_scalable(cluster: Cluster, name: TopicName, subscription: str | None) ->
     return Why(CAUGHT_UP, "everything was delivered or acknowledged in all segments", details)
 
 
-def _name(topic: str, asked: MessageId | None) -> TopicName:
+def _name(topic: str, asked: AskedMessage | None) -> TopicName:
     try:
         name = TopicName.parse(topic)
         if asked is not None and asked.partition >= 0 and name.partition_index < 0:
@@ -155,18 +116,31 @@ def _name(topic: str, asked: MessageId | None) -> TopicName:
     return name
 
 
-def _of_subscription(subscription: PersistentSubscription, asked: MessageId | None) -> Why:
+def _of_subscription(subscription: PersistentSubscription, asked: AskedMessage | None) -> Why:
     if asked is None:
         position = next_undelivered(subscription)
         if position is None:
-            text = "everything was delivered" if subscription.cursor.backlog() else "everything was acknowledged"
-            return Why(CAUGHT_UP, text, {"backlog": subscription.cursor.backlog()})
-        why = _of_message(subscription, MessageId(position))
+            return nothing_waits(subscription) if not subscription.cursor.backlog() else _delivered(subscription)
+        why = _of_message(subscription, AskedMessage(position))
         return Why(why.reason, why.text, {"messageId": str(position), **why.details})
     return _of_message(subscription, asked)
 
 
-def _of_message(subscription: PersistentSubscription, asked: MessageId) -> Why:
+def _delivered(subscription: PersistentSubscription) -> Why:
+    """Explain a backlog that consumers or open transactions have, by its first message."""
+    cursor = subscription.cursor
+    first = cursor.ledger.next(cursor.mark_delete)
+    why = _of_message(subscription, AskedMessage(first))
+    dispatcher = subscription.dispatcher
+    if dispatcher is not None and dispatcher.active is not None:
+        held_by = {dispatcher.active.name: cursor.backlog()}
+    else:
+        held_by = {each.name: len(each.pending) for each in subscription.consumers if each.pending}
+    details = {"backlog": cursor.backlog(), "firstUnacknowledged": str(first), "heldBy": held_by}
+    return Why(CAUGHT_UP, f"everything was delivered, and {first} is not acknowledged: {why.text}", details)
+
+
+def _of_message(subscription: PersistentSubscription, asked: AskedMessage) -> Why:
     cursor, ledger, position = subscription.cursor, subscription.topic.ledger, asked.position
     facts = Facts(subscription, position)
     entries = ledger.ledgers.get(position.ledger_id)

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pulsarium.broker.clock import instant_text
 from pulsarium.broker.lab.why.answer import Why
 from pulsarium.broker.model.dispatch.key_shared import KeySharedDispatcher
-from pulsarium.broker.model.ledger.position import Position, signed
+from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.transactions import transaction_of
-from pulsarium.broker.model.subscription.dispatcher import Reason
+from pulsarium.broker.model.subscription.base import Consumer
+from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+from pulsarium.broker.model.subscription.reasons import Reason
 from pulsarium.broker.storage.interface import StorageError
 from pulsarium.proto.entry import visible_metadata
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from pulsarium.broker.model.subscription.consumer import Consumer
-    from pulsarium.broker.model.subscription.persistent import PersistentSubscription
-    from pulsarium.proto.generated import PulsarApi_pb2 as pb
-    from pulsarium.proto.message_id import TxnId
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.message_id import TxnId
+from pulsarium.proto.numbers import signed
 
 
 class Facts:
@@ -63,10 +61,8 @@ class Facts:
 
     @cached_property
     def key_hash(self) -> int | None:
-        """Return the hash of the message's key on a Key_Shared subscription, or None."""
-        if not isinstance(self.dispatcher, KeySharedDispatcher) or self.metadata is None:
-            return None
-        return self.dispatcher.hash_of(self.metadata)
+        """Return the hash of the message's key where keys choose the consumer, or None."""
+        return None if self.dispatcher is None or self.metadata is None else self.dispatcher.hash_of(self.metadata)
 
     @cached_property
     def holder(self) -> Consumer | None:
@@ -82,7 +78,7 @@ class Facts:
     @cached_property
     def again(self) -> bool:
         """Return whether the entry was delivered before and waits for redelivery."""
-        return self.dispatcher is not None and self.dispatcher.comes_again(self.position)
+        return self.dispatcher is not None and self.dispatcher.will_redeliver(self.position)
 
     @cached_property
     def before(self) -> int:
@@ -115,13 +111,13 @@ class Facts:
             known["redeliveryCount"] = count
         return known
 
-    def of_consumers(self) -> dict[str, Any]:
+    def of_consumers(self, reason: Reason) -> dict[str, Any]:
         active = self.active
         known: dict[str, Any] = {"consumers": [consumer_json(each) for each in self.subscription.consumers]}
         if active is not None:
             known["activeConsumer"] = active.name
             known["standby"] = [each.name for each in self.subscription.consumers if each is not active]
-        if self.holder is not None:
+        if self.holder is not None and reason is not Reason.NO_OWNER:
             known["consumer"] = self.holder.name
         return known
 
@@ -140,7 +136,7 @@ def consumer_json(consumer: Consumer) -> dict[str, Any]:
 
 def present(reason: Reason, facts: Facts, batch_index: int = -1) -> Why:
     """Return the answer for the dispatcher's reason, about an entry or a message in it."""
-    details = facts.of_cursor() | facts.of_message() | facts.of_consumers()
+    details = facts.of_cursor() | facts.of_message() | facts.of_consumers(reason)
     if facts.metadata is None and reason is not Reason.COMPACTED_AWAY:
         return Why("not-for-consumers", "it is a marker, or cannot be read: consumers are not given it", details)
     if reason is Reason.PENDING_ACK:
@@ -183,7 +179,7 @@ def _no_consumer(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
 
 def _no_permits(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
     if len(facts.subscription.consumers) == 1 or facts.active is not None:
-        who = facts.active or facts.subscription.consumers[0]
+        who = facts.active or next(iter(facts.subscription.consumers))
         return f"{who.name} has no permits left: its client sent no FLOW"
     return f"none of the {len(facts.subscription.consumers)} consumers has permits left: their clients sent no FLOW"
 
@@ -250,17 +246,19 @@ def _why_not(consumer: Consumer) -> str:
 def _draining(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
     assert isinstance(facts.dispatcher, KeySharedDispatcher)
     assert facts.key_hash is not None
-    draining = facts.dispatcher.owed.draining[facts.key_hash].consumer
-    owed, _ = facts.dispatcher.owed.draining_of(draining)[facts.key_hash]
-    details["drainingConsumer"], details["owed"] = draining.name, owed
+    draining = facts.dispatcher.key_owners.draining[facts.key_hash].consumer
+    unacked, _ = facts.dispatcher.key_owners.draining_of(draining)[facts.key_hash]
+    details["drainingConsumer"], details["unacked"] = draining.name, unacked
     mine = facts.holder.name if facts.holder is not None else "nobody"
     return (
         f"its key hash {facts.key_hash} belongs to {mine} now, but {draining.name} has not acknowledged "
-        f"{_count(owed, 'entry', 'entries')} of it yet"
+        f"{_count(unacked, 'entry', 'entries')} of it yet"
     )
 
 
 def _no_owner(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
+    if facts.active is not None:
+        return f"its key hash {facts.key_hash} is outside of the hash ranges of {facts.active.name}, the only consumer"
     return f"no consumer has its key hash {facts.key_hash}: the STICKY ranges leave a gap"
 
 
@@ -278,11 +276,17 @@ def _aborted(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
     return f"it was published in transaction {facts.transaction}, which was aborted: consumers are not given it"
 
 
+def _until(facts: Facts, end: float) -> tuple[float, str]:
+    """Return the seconds until `end` in the clock's monotonic seconds, and its wall time as text."""
+    clock = facts.subscription.topic.stores.clock
+    left = end - clock.monotonic()
+    return left, instant_text(clock.now_ms() + round(left * 1000))
+
+
 def _rate_limited(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
     throttle = facts.subscription.throttle
-    left = (throttle.until_ms - facts.subscription.topic.now_ms()) / 1000
-    details["limitedBy"], details["until"] = throttle.limited_by, instant_text(throttle.until_ms)
-    details["secondsLeft"] = round(left, 3)
+    left, details["until"] = _until(facts, throttle.until)
+    details["limitedBy"], details["secondsLeft"] = throttle.limited_by, round(left, 3)
     return (
         f"rate limited until {details['until']}, which is in {_spoken(left)}: "
         f"the dispatch rate of its {throttle.limited_by.lower()} is used up"
@@ -291,7 +295,7 @@ def _rate_limited(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
 
 def _unreadable(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
     unreadable = facts.subscription.unreadable
-    details["damage"], details["retry"] = unreadable.told, instant_text(unreadable.until_ms)
+    details["damage"], (_, details["retry"]) = unreadable.told, _until(facts, unreadable.until)
     return f"the next entry cannot be read from disk ({unreadable.told}); the broker tries again at {details['retry']}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from pulsarium.broker.model.compaction.raw import pack, position_of, unpack
+from pulsarium.broker.model.compaction.raw import RawReader, pack, position_of, unpack
 from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
 from pulsarium.broker.model.ledger.ledger import Ledger
 from pulsarium.broker.model.ledger.position import Position
@@ -31,6 +31,19 @@ class CompactedTopic(Protocol):
 
     def last_entry(self) -> tuple[Position, bytes] | None:
         """Return the last retained entry, or None without any."""
+        ...
+
+
+class CompactionOf(Protocol):
+    """Compaction of a topic, as its subscriptions and the engines of compaction see it."""
+
+    @property
+    def compacted(self) -> CompactedTopic:
+        """Return the compacted topic that readers see."""
+        ...
+
+    def raw_reader(self) -> RawReader:
+        """Return the reader of the topic for engines without a reader of their own."""
         ...
 
 

@@ -11,25 +11,19 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from time import perf_counter
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import trio
 
 from pulsarium.broker.config.meaning import ConfigError
-from pulsarium.broker.logs import Log
-from pulsarium.broker.model.compaction.compacted import CompactedWriter
-from pulsarium.broker.model.compaction.compactor import Compactor, TwoPhaseCompactor
-from pulsarium.broker.model.compaction.raw import RawReader, TopicReader
+from pulsarium.broker.logs import PartLog
+from pulsarium.broker.model.compaction.compacted import CompactedTopic, CompactedWriter
+from pulsarium.broker.model.compaction.compactor import Compactable, Compactor, Steps, TopicReader, TwoPhaseCompactor
+from pulsarium.broker.model.compaction.raw import RawReader
+from pulsarium.broker.model.compaction.record import CompactionRecord
 from pulsarium.broker.model.errors import NotAllowedError
+from pulsarium.broker.net.slices import Slice
 
-if TYPE_CHECKING:
-    from pulsarium.broker.model.compaction.compacted import CompactedTopic
-    from pulsarium.broker.model.compaction.compactor import Compactable, Compactor, Steps
-    from pulsarium.broker.model.compaction.record import CompactionRecord
-
-
-SLICE = 0.005  # seconds of work at a time, before the rest of the broker runs
 PAUSE = 0.001  # seconds of pause after a slice; a wait for a commit takes longer
 
 RunDone = Callable[["CompactionRun", Exception | None], None]
@@ -93,23 +87,23 @@ class CompactionRun:
         if self._stopped or self._writer is None:
             return
         try:
-            goes_on = self._work()
+            has_more = self._work()
         except Exception as error:  # an engine may raise any exception
             self.fail(error)
             return
-        if not self._writer.is_committed or goes_on is False:
-            self._commit(finished=goes_on is False)
-        elif goes_on:
+        if not self._writer.is_committed or has_more is False:
+            self._commit(finished=has_more is False)
+        elif has_more:
             self._soon()
 
     def _work(self) -> bool | None:
         """Return whether the engine has more work, or None while it waits for the reader."""
         assert self._steps is not None
-        until = perf_counter() + SLICE
+        slice_ = Slice()
         for waits in self._steps:
             if waits:
                 return None
-            if perf_counter() >= until:
+            if slice_.is_over:
                 return True
         return False
 
@@ -200,7 +194,7 @@ def _argument(key: str) -> str:
     return key if "." in key else key.replace("-", "_")
 
 
-log = Log("compaction")
+log = PartLog("compaction")
 
 Status = Literal["NOT_RUN", "RUNNING", "SUCCESS", "ERROR"]
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from pulsarium.broker.model.compaction.raw import RawMessage
-from pulsarium.broker.model.compaction.waiting import Waiting, WaitingFile
-from pulsarium.proto.compaction import open_entry, rewrite
+from pulsarium.broker.model.compaction.waiting import WaitingFile, WaitingMessages
+from pulsarium.proto.compaction import OpenEntry, open_entry
 
 KEY_BYTES = 150
 """Memory of a key beside the bytes of the key: two objects, and the key's part of a dict that has just grown."""
@@ -16,7 +17,18 @@ GONE, STAYS = range(2)
 _STEP = 1000  # keys between two steps
 
 
-class Latest:
+class RetainedOfBatch(NamedTuple):
+    """The messages of a batch that compaction retains."""
+
+    opened: OpenEntry
+    indexes: list[int]
+
+    def entry(self) -> bytes | None:
+        """Return the entry with only these messages."""
+        return self.opened.rewritten(self.indexes)
+
+
+class LatestMessages:
     """The state of each message, one byte, and the places of some keys.
 
     Keys are accepted until their memory reaches the limit. From then on, messages of other keys wait in a file, and
@@ -34,13 +46,12 @@ class Latest:
         self._places: dict[bytes, int] = {}
         self._memory = 0
         self._file = WaitingFile()
-        self._waiting = Waiting(self._file)
+        self._waiting = WaitingMessages(self._file)
         self._is_full = False  # whether messages of other keys wait
         self._entry = self._place = 0  # of the next entry, and of its first message, in the pass that writes
 
-    def add(self, message: RawMessage) -> None:
-        """Learn from the next entry."""
-        opened = open_entry(message.entry)
+    def add(self, opened: OpenEntry | None) -> Iterator[None]:
+        """Learn from the next entry, in steps, or from None for an entry that no client sees."""
         messages = [] if opened is None else opened.messages
         if messages is None:  # the entry is damaged, and stays unchanged
             self._sizes.append(0)
@@ -51,11 +62,13 @@ class Latest:
         place = len(self._states)
         self._sizes.append(size)
         self._states.extend(bytes(size or 1))
-        for index, key, has_value in messages:
+        for number, (index, key, has_value) in enumerate(messages, 1):
+            if number % _STEP == 0:
+                yield
             at = place + max(index, 0)
             if key is not None:
                 self._learn(key, at, has_value)
-            elif self._retain_null_key:  # S429-29
+            elif self._retain_null_key:  # topicCompactionRetainNullKey
                 self._states[at] = STAYS
             else:
                 self.removed += 1
@@ -66,7 +79,7 @@ class Latest:
         left = self._waiting.parts()
         while left:
             part = left.pop()
-            self._waiting = Waiting(self._file, part.depth)
+            self._waiting = WaitingMessages(self._file, part.depth)
             for messages in part.read():
                 for message in messages:
                     self._learn(*message)
@@ -83,7 +96,7 @@ class Latest:
         if self._entry != len(self._sizes):
             raise RuntimeError("entries of the topic became unreadable during its compaction: compact the topic again")
 
-    def left_of(self, message: RawMessage) -> bytes | None:
+    def left_of(self, message: RawMessage) -> RetainedOfBatch | bytes | None:
         """Return the retained part of the next entry in the second pass, or None."""
         place, size = self._place, self._sizes[self._entry]
         self._entry += 1
@@ -91,7 +104,8 @@ class Latest:
         if not size:
             return message.entry if self._states[place] == STAYS else None
         stays = [index for index, state in enumerate(self._states[place : place + size]) if state == STAYS]
-        return rewrite(message.entry, stays) if stays else None
+        opened = open_entry(message.entry) if stays else None
+        return None if opened is None else RetainedOfBatch(opened, stays)
 
     def _learn(self, key: bytes, at: int, has_value: bool) -> None:
         places = self._places

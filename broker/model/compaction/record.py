@@ -6,17 +6,18 @@ from typing import Protocol
 
 from pulsarium.broker.model.compaction.compacted import CompactedLedger, NothingCompacted
 from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
+from pulsarium.broker.model.cursor.records import CursorProperties
 from pulsarium.broker.model.ledger.ledger import Ledger
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.stores import Stores
 from pulsarium.broker.storage.interface import Done
+from pulsarium.proto.special_names import COMPACTION_CURSOR
 
-COMPACTION_CURSOR = "__compaction"
 LEDGER_PROPERTY = "CompactedTopicLedger"
 
 
-class Log(Protocol):
+class CompactedLog(Protocol):
     """The log of a topic, which outlives an unload."""
 
     cursors: dict[str, ManagedCursor]
@@ -35,7 +36,7 @@ class CompactionRecord:
     previous compacted ledger after a new one was named.
     """
 
-    def __init__(self, log: Log, stores: Stores) -> None:
+    def __init__(self, log: CompactedLog, stores: Stores) -> None:
         self.compacted: CompactedLedger | NothingCompacted = NothingCompacted()
         self._log = log
         self._stores = stores
@@ -92,7 +93,7 @@ class CompactionRecord:
             done(error)
 
         cursor.ack_cumulative(horizon)
-        cursor.properties = {LEDGER_PROPERTY: ledger.id}
+        cursor.properties = CursorProperties({LEDGER_PROPERTY: ledger.id})
         cursor.save()
         old = str(before.ledger.id).encode() if isinstance(before, CompactedLedger) else None
         self._stores.turn.store(self._path, old)

@@ -58,7 +58,7 @@ class WaitingFile:
                 self._file.close()
 
 
-class Part:
+class KeyPart:
     """Messages whose keys have some bits of their hashes in common, in the order in which they came."""
 
     def __init__(self, file: WaitingFile, depth: int) -> None:
@@ -93,17 +93,17 @@ def _messages(keys: list[bytes], places: list[int]) -> Messages:
         yield key, place if place >= 0 else ~place, place >= 0
 
 
-class Waiting:
+class WaitingMessages:
     """Messages of keys that wait. All messages of a key are in one part."""
 
     def __init__(self, file: WaitingFile, depth: int = 0) -> None:
         """Divide by bits of the hash that parts of this `depth` do not have in common."""
         self._shift = depth * PARTS_BITS
-        self._parts = [Part(file, depth + 1) for _ in range(PARTS)]
+        self._parts = [KeyPart(file, depth + 1) for _ in range(PARTS)]
 
     def add(self, key: bytes, place: int, has_value: bool) -> None:
         self._parts[hash(key) >> self._shift & PARTS - 1].add(key, place, has_value)
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[KeyPart]:
         """Return the parts that have messages."""
         return [each for each in self._parts if each]

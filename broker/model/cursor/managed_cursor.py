@@ -1,32 +1,60 @@
-"""The managed cursor: the acknowledgements and the read position of a subscription, and how they are stored."""
+"""The managed cursor: the acknowledgements and the read position of a subscription, and how they are stored.
+
+    entry        0   1   2   3   4   5   6   7   8   9
+                 a   a   a   -   a   p   -   a   -   -         a: acknowledged, p: partly, -: not
+                         |               |           |
+           mark-delete position     read position   end of the ledger (last confirmed)
+
+Everything up to the mark-delete position is acknowledged. Entries behind it that are acknowledged alone are in
+`individual_acks`, and batches of which some messages are left are in `batch_acks`. The backlog is what lies behind the
+mark-delete position, without the individually acknowledged entries. These invariants hold between two calls:
+
+- The entry behind the mark-delete position is not acknowledged: `_advance` moves the position over a run of
+  acknowledged entries, also into later ledgers.
+- No individual or partial acknowledgement is at or before the mark-delete position.
+- The read position is behind the mark-delete position. It moves with reads, and back with a seek or a redelivery of
+  everything; dispatchers keep single entries to redeliver themselves.
+
+Acknowledging never waits. A client that asked for an answer gets it after the commit of `save_now`; other
+acknowledgements are saved within `SAVE_DELAY`. So a crash may lose acknowledgements that nobody was told of, and their
+messages are delivered again, as in Pulsar.
+
+Pulsar stores the state twice: the metadata store has a ManagedCursorInfo, and while entries are acknowledged, it only
+names a ledger of the cursor, whose newest PositionInfo counts. The same records are kept here (`records.py`), because
+REST shows them and Pulsar's own tools read them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from urllib.parse import quote
 
 from pulsarium.broker.clock import Timer
+from pulsarium.broker.model.cursor.paths import entry_path, ledger_path, pending_acks_path
 from pulsarium.broker.model.cursor.pending_acks import PendingAcks
-from pulsarium.broker.model.cursor.records import NO_LEDGER, AcksRecord, BatchAcks, CursorFormat, read_cursor_info
+from pulsarium.broker.model.cursor.pending_record import PendingRecord
+from pulsarium.broker.model.cursor.records import (
+    NO_LEDGER,
+    NO_PROPERTIES,
+    NO_SUBSCRIPTION_PROPERTIES,
+    AcksRecord,
+    BatchAcks,
+    CursorFormat,
+    SubscriptionProperties,
+    read_cursor_info,
+)
+from pulsarium.broker.model.cursor.save_pace import SavePace
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position, position_of
-from pulsarium.broker.model.ledger.position_set import PositionSet
+from pulsarium.broker.model.ledger.position_set import MANY, PositionSet
 from pulsarium.broker.model.ledger.stores import Stat, Stores, takes_transactions
-from pulsarium.broker.storage.interface import StorageError
+from pulsarium.broker.storage.interface import Done, StorageError
 from pulsarium.proto.generated import MLDataFormats_pb2 as ml
 
 SAVE_DELAY = 0.1  # seconds; acknowledgements without a waiting client are saved at least this often
-
-
-def ledger_path(ledger_id: int) -> str:
-    """Return the folder of a cursor's ledger."""
-    return f"/cursor-ledgers/{ledger_id}"
-
-
-def entry_path(ledger_id: int, entry_id: int) -> str:
-    """Return the metadata path of an entry in a cursor's ledger."""
-    return f"{ledger_path(ledger_id)}/{entry_id}"
 
 
 class ManagedCursor:
@@ -42,11 +70,10 @@ class ManagedCursor:
         self.durable = durable
         self.start = start  # the subscription ignores everything before this position
         self.mark_delete = start
-        # behind the mark-delete position: individuallyDeletedMessages of the stats
-        self.individual_acks = PositionSet()
+        self.individual_acks = PositionSet()  # behind the mark-delete position; individuallyDeletedMessages of stats
         self.batch_acks = BatchAcks()
-        self.properties: dict[str, int] = {}
-        self.cursor_properties: dict[str, str] = {}
+        self.properties = NO_PROPERTIES
+        self.cursor_properties = NO_SUBSCRIPTION_PROPERTIES
         self.saves = 0
         self.info = b""  # the ManagedCursorInfo in the metadata store, after the first save
         self.stat = Stat(stores.clock.now_ms())
@@ -60,15 +87,19 @@ class ManagedCursor:
         self._keeps = durable and stores.storage.keeps_entries
         self._stored_mark = start
         # the properties of the stored info; None when the info has to be written
-        self._stored_properties: dict[str, str] | None = None
+        self._stored_properties: SubscriptionProperties | None = None
         self._acks_record: AcksRecord | None = None  # the encoded current acknowledgements, when they were needed
         self._save_timer: Timer | None = None
+        self._pace = SavePace(stores)
         rate = stores.config.managedLedgerDefaultMarkDeleteRateLimit
         self._save_delay = max(SAVE_DELAY, 1 / rate) if rate else SAVE_DELAY
         self.read_position = ledger.next(start)
         # the error at this position, until a read is tried again
         self.unreadable: tuple[Position, StorageError] | None = None
-        self.pending_acks = PendingAcks(self, stores) if takes_transactions(stores.config, ledger.name) else None
+        self.pending_acks: PendingAcks | None = None  # with transactionCoordinatorEnabled
+        if takes_transactions(stores.config, ledger.name):
+            record = PendingRecord(pending_acks_path(ledger.name, name), stores, durable=durable)
+            self.pending_acks = PendingAcks(name, self, record, stores)
         self.consumed = self._consumed_before()
 
     # life cycle
@@ -79,8 +110,8 @@ class ManagedCursor:
         self.start = EARLIEST  # the start is not stored: anything before may have been acknowledged
         self.stat.changed(self._stores.clock.now_ms())
         info = read_cursor_info(value)
-        self.cursor_properties = {text.name: text.value for text in info.cursorProperties}
-        self._stored_properties = dict(self.cursor_properties)
+        self.cursor_properties = SubscriptionProperties((text.name, text.value) for text in info.cursorProperties)
+        self._stored_properties = self.cursor_properties
         self._format.restore(self, info)
         entries = {int(name): entry for name, entry in self._stores.recovered_under(ledger_path(info.cursorsLedgerId))}
         if entries:  # as in Pulsar, without entries the state of the ledger's creation counts
@@ -158,6 +189,30 @@ class ManagedCursor:
                 self.batch_acks.forget(position)
         self.consumed += 1
         return True
+
+    def ack_all(self, positions: Sequence[Position]) -> None:
+        """Acknowledge entries as `ack` does one after the other. Many take less time for each."""
+        if len(positions) < MANY:
+            for position in positions:
+                self.ack(position)
+            return
+        for ledger_id, run in groupby(positions, key=itemgetter(0)):
+            if ledger_id in self.ledger.ledgers and ledger_id >= self.mark_delete.ledger_id:
+                self._ack_many(ledger_id, [entry_id for _, entry_id in run])
+
+    def _ack_many(self, ledger_id: int, entry_ids: list[int]) -> None:
+        mark, stop = self.mark_delete, self.ledger.ledgers[ledger_id].confirmed
+        first = mark.entry_id + 1 if ledger_id == mark.ledger_id else 0
+        new = self.individual_acks.add_new(ledger_id, [each for each in entry_ids if first <= each < stop])
+        if not new:
+            return
+        self.consumed += len(new)
+        if self._acks_record is not None and (ledger_id, new[0]) <= self._acks_record.through:
+            self._acks_record = None
+        for entry_id in new if self.batch_acks else ():
+            self.batch_acks.forget(Position(ledger_id, entry_id))
+        if ledger_id != mark.ledger_id or new[0] == first:  # else an unacknowledged entry stands in between
+            self._advance()
 
     def ack_batch(self, position: Position, words: Sequence[int]) -> bool:
         """Acknowledge part of a batch (PIP-54), and return whether that completes the entry."""
@@ -287,6 +342,15 @@ class ManagedCursor:
     def path(self) -> str:
         return f"{self.ledger.path}/{quote(self.name, safe='')}"
 
+    def save_now(self) -> None:
+        """Save for a client that waits (`after_save`), now or soon: a large record is saved once for many clients."""
+        if not self._pace.put_off(self.save):
+            self.save()
+
+    def after_save(self, done: Done) -> None:
+        """Call `done` when what `save_now` was called for is stored, or has failed."""
+        self._pace.after_save(done)
+
     def save(self) -> None:
         """Persist point: the cursor.
 
@@ -303,7 +367,7 @@ class ManagedCursor:
         elif self.ledger_id != NO_LEDGER or moved:
             self._open_ledger()
             self._append_record(new=True)
-        if not self.ledger_open or self._stored_properties != self.cursor_properties:
+        if not self.ledger_open or self._stored_properties is not self.cursor_properties:
             self._store_info()
         self._stored_mark = self.mark_delete
         if self.pending_acks is not None:
@@ -324,14 +388,15 @@ class ManagedCursor:
     def save_soon(self) -> None:
         """Save within a delay, because no client waits for the change (managedLedgerDefaultMarkDeleteRateLimit)."""
         if self.durable and self._save_timer is None:
-            self._save_timer = self._stores.clock.call_later(self._save_delay, self.save)
+            delay = max(self._save_delay, self._pace.pause())
+            self._save_timer = self._stores.clock.call_later(delay, self.save)
 
     def close(self) -> None:
         """Save the state when the topic is unloaded or the broker stops.
 
         The metadata store takes the state if it fits.
         """
-        if self._save_timer is not None:
+        if self._save_timer is not None or self._pace.is_waiting:
             self.save()
         if self.ledger_id == NO_LEDGER:
             return
@@ -348,7 +413,7 @@ class ManagedCursor:
             return
         kept: ml.ManagedCursorInfo | ml.PositionInfo
         if self.ledger_id == NO_LEDGER:
-            kept = read_cursor_info(self._format.cursor_info(self, NO_LEDGER, {}, 0))
+            kept = read_cursor_info(self._format.cursor_info(self, NO_LEDGER, NO_SUBSCRIPTION_PROPERTIES, 0))
         else:
             kept = ml.PositionInfo.FromString(self._format.position_info(self, self._encoded_acks()))
         self.individual_acks.clear()
@@ -366,6 +431,7 @@ class ManagedCursor:
             self._stores.turn.store(self.path, None)
 
     def _cancel_timer(self) -> None:
+        self._pace.saving()
         if self._save_timer is not None:
             self._save_timer.cancel()
             self._save_timer = None
@@ -386,7 +452,7 @@ class ManagedCursor:
         self.ledger_id, self.ledger_last_entry, self.ledger_open = NO_LEDGER, -1, False
 
     def _store_info(self) -> None:
-        self._stored_properties = dict(self.cursor_properties)
+        self._stored_properties = self.cursor_properties
         now_ms = self._stores.clock.now_ms()
         self.info = self._format.cursor_info(self, self.ledger_id, self.cursor_properties, now_ms)
         self.stat.changed(now_ms)
@@ -403,6 +469,7 @@ class ManagedCursor:
         if self._keeps:
             record = self._format.position_info(self, self._encoded_acks())
             self._store(entry_path(self.ledger_id, self.ledger_last_entry), record)
+            self._pace.wrote(len(record))
 
     def _encoded_acks(self) -> AcksRecord:
         if self._acks_record is None:

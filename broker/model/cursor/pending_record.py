@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from operator import and_
-from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import quote
+from typing import NamedTuple
 
-from pulsarium.broker.model.ledger.position import Position, signed
+from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.ledger.stores import Stores
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.message_id import TxnId, bits_of, words_of
-
-if TYPE_CHECKING:
-    from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
-    from pulsarium.broker.model.ledger.stores import Stores
+from pulsarium.proto.numbers import signed, unsigned
 
 
-class Acked(NamedTuple):
+class PendingEntry(NamedTuple):
     """An acknowledgement of a whole entry, or of a part of a batch.
 
     For a part, the set bits of `remaining` are the messages that stay unacknowledged.
@@ -30,7 +27,7 @@ class Acked(NamedTuple):
     words: int = 0  # length of the ack set that the client sent
 
     @classmethod
-    def of(cls, message_id: pb.MessageIdData) -> Acked:
+    def of(cls, message_id: pb.MessageIdData) -> PendingEntry:
         """Return the acknowledgement that a message id of an ACK describes."""
         position = Position(signed(message_id.ledgerId), signed(message_id.entryId))
         words = message_id.ack_set
@@ -60,7 +57,13 @@ class Acked(NamedTuple):
             left &= (1 << size) - 1
         return left == 0 or left.bit_count() < size
 
-    def is_beyond(self, other: Acked) -> bool:
+    def joined(self, other: PendingEntry) -> PendingEntry:
+        """Return what this acknowledgement and another of the same entry acknowledge together."""
+        if self.remaining is None or other.remaining is None:
+            return self if self.remaining is None else other
+        return other._replace(remaining=self.remaining & other.remaining)
+
+    def is_beyond(self, other: PendingEntry) -> bool:
         """Return whether a cumulative acknowledgement goes further than `other`.
 
         Within a batch, the first remaining messages are compared.
@@ -78,7 +81,7 @@ class Acked(NamedTuple):
 
     def fill(self, message_id: pb.MessageIdData) -> None:
         """Write the acknowledgement into a message id."""
-        message_id.ledgerId, message_id.entryId = self.position.ledger_id % 2**64, self.position.entry_id % 2**64
+        message_id.ledgerId, message_id.entryId = unsigned(self.position.ledger_id), unsigned(self.position.entry_id)
         message_id.ack_set.extend(self.ack_set)
         if self.size:
             message_id.batch_size = self.size
@@ -88,10 +91,10 @@ class Holders:
     """Acknowledgements by entry, each with the number of its piece. Each message of a batch may have its own."""
 
     def __init__(self) -> None:
-        self._held: dict[Position, dict[int, Acked]] = {}
+        self._held: dict[Position, dict[int, PendingEntry]] = {}
         self._left: dict[Position, int] = {}  # results of `left_of`
 
-    def of(self, position: Position) -> Mapping[int, Acked]:
+    def of(self, position: Position) -> Mapping[int, PendingEntry]:
         """Return the acknowledgements of an entry."""
         return self._held.get(position, {})
 
@@ -108,7 +111,7 @@ class Holders:
             left = self._left[position] = left_by(held.values())
         return left
 
-    def add(self, number: int, acked: Acked) -> None:
+    def add(self, number: int, acked: PendingEntry) -> None:
         """Add an acknowledgement of a piece. Merge it with an earlier one of the same piece and entry."""
         position = acked.position
         held = self._held.setdefault(position, {})
@@ -119,13 +122,16 @@ class Holders:
         if position in self._left:
             self._left[position] &= acked.remaining or 0
 
-    def remove(self, number: int, position: Position) -> None:
-        """Remove the acknowledgement of an entry by a piece."""
+    def remove(self, numbers: Container[int], position: Position) -> None:
+        """Remove the acknowledgements of an entry by these pieces."""
         held = self._held.get(position)
-        if held is not None and held.pop(number, None) is not None:
+        if held is None:
+            return
+        for number in [number for number in held if number in numbers]:
+            del held[number]
             self._left.pop(position, None)
-            if not held:
-                del self._held[position]
+        if not held:
+            del self._held[position]
 
     def forget(self, position: Position) -> None:
         """Forget the acknowledgements of an entry that was acknowledged without a transaction."""
@@ -133,7 +139,7 @@ class Holders:
         self._left.pop(position, None)
 
 
-def left_by(held: Iterable[Acked]) -> int:
+def left_by(held: Iterable[PendingEntry]) -> int:
     """Return the bits that none of these acknowledgements covers."""
     return reduce(and_, (each.remaining or 0 for each in held))
 
@@ -143,11 +149,11 @@ COMMIT = "commit-"  # followed by the number of its first ACK: a committed trans
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """An ACK in a transaction."""
+class PendingPiece:
+    """An ACK in a transaction, or some of its ids when it has very many."""
 
     txn: TxnId
-    acks: Sequence[Acked]
+    acks: Sequence[PendingEntry]
     cumulative: bool = False
 
     def pack(self) -> bytes:
@@ -159,30 +165,26 @@ class Piece:
         return kept.SerializeToString()
 
     @classmethod
-    def unpack(cls, value: bytes) -> Piece:
+    def unpack(cls, value: bytes) -> PendingPiece:
         kept = pb.CommandAck.FromString(value)
-        acks = [Acked.of(message_id) for message_id in kept.message_id]
+        acks = [PendingEntry.of(message_id) for message_id in kept.message_id]
         return cls(TxnId(kept.txnid_most_bits, kept.txnid_least_bits), acks, kept.ack_type == pb.CommandAck.Cumulative)
 
 
-Pieces = dict[int, Piece]
+Pieces = dict[int, PendingPiece]
 
 
 class PendingRecord:
     """The stored acknowledgements of one subscription. A subscription that is not durable stores nothing."""
 
-    def __init__(self, cursor: ManagedCursor, stores: Stores) -> None:
+    def __init__(self, path: str, stores: Stores, *, durable: bool) -> None:
         self.began_ms = 0  # time in milliseconds of the first use or recovery; 0 without transactions
         self.written = 0  # number of pieces so far
-        self._cursor = cursor
+        self.path = path
         self._stores = stores
-        self._keeps = cursor.durable and stores.storage.keeps_entries
+        self._keeps = durable and stores.storage.keeps_entries
         self._names: set[str] = set()  # names that may be stored
         self._applied: set[str] = set()  # names that the next save of the cursor deletes
-
-    @property
-    def path(self) -> str:
-        return f"/transactions/pending-acks/{self._cursor.ledger.name}/{quote(self._cursor.name, safe='')}"
 
     def begin_use(self) -> None:
         """Store that the subscription uses transactions."""
@@ -190,11 +192,18 @@ class PendingRecord:
             self.began_ms = self._stores.clock.now_ms()
             self._store(USED, b"")
 
-    def add(self, piece: Piece) -> int:
-        """Persist point: the ACK. Return its number."""
+    def number(self) -> int:
+        """Return the number of the next piece."""
         number, self.written = self.written, self.written + 1
-        self._store(str(number), piece.pack() if self._keeps else b"")
         return number
+
+    def packed(self, piece: PendingPiece) -> bytes:
+        """Return the stored form of a piece."""
+        return piece.pack() if self._keeps else b""
+
+    def add(self, number: int, packed: bytes) -> None:
+        """Persist point: the ACK, or a piece of it."""
+        self._store(str(number), packed)
 
     def commit(self, pieces: Pieces) -> None:
         """Persist point: the commit of the transaction with these pieces."""
@@ -246,7 +255,7 @@ class PendingRecord:
         if kept.pop(USED, None) is not None:
             self.began_ms = self._stores.clock.now_ms()
         commits = [kept.pop(name) for name in list(kept) if name.startswith(COMMIT)]
-        pieces = {number: Piece.unpack(kept[str(number)]) for number in sorted(map(int, kept))}
+        pieces = {number: PendingPiece.unpack(kept[str(number)]) for number in sorted(map(int, kept))}
         self.written = max(pieces, default=-1) + 1
         return pieces, [list(map(int, numbers.split(b","))) for numbers in commits]
 

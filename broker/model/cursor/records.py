@@ -7,12 +7,10 @@ closed cursor moves everything back to the metadata store, unless it has too man
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import islice
-from struct import unpack
 from typing import NamedTuple, Protocol
-
-from pyroaring import BitMap
 
 from pulsarium.broker.config.keys import Config
 from pulsarium.broker.model.ledger import info_compression
@@ -91,13 +89,47 @@ _CURSOR_INFO_BATCH = bytes([ml.ManagedCursorInfo.DESCRIPTOR.fields_by_name[_BATC
 NO_LEDGER = -1  # a cursorsLedgerId: the ManagedCursorInfo has the whole state
 
 
+class CursorProperties(dict[str, int]):
+    """The properties that the last cumulative acknowledgement left. They never change, and are encoded once.
+
+    One ACK may bring hundreds of thousands, and each record of the cursor has them all.
+    """
+
+    @cached_property
+    def encoded(self) -> tuple[bytes, bytes]:
+        """Return the properties as fields of a ManagedCursorInfo, and of a PositionInfo."""
+        info, record = ml.ManagedCursorInfo(), ml.PositionInfo()
+        for name, value in self.items():
+            info.properties.add(name=name, value=value)
+        record.properties.extend(info.properties)
+        return info.SerializePartialToString(), record.SerializePartialToString()
+
+
+NO_PROPERTIES = CursorProperties()
+
+
+class SubscriptionProperties(dict[str, str]):
+    """The properties that a subscription was created with, or was given over REST. They are encoded once, too."""
+
+    @cached_property
+    def encoded(self) -> bytes:
+        """Return the properties as fields of a ManagedCursorInfo."""
+        info = ml.ManagedCursorInfo()
+        for name, value in self.items():
+            info.cursorProperties.add(name=name, value=value)
+        return info.SerializePartialToString()
+
+
+NO_SUBSCRIPTION_PROPERTIES = SubscriptionProperties()
+
+
 class CursorState(Protocol):
     """The state of a cursor that a restart of the broker keeps."""
 
     mark_delete: Position
     individual_acks: PositionSet
     batch_acks: BatchAcks
-    properties: dict[str, int]
+    properties: CursorProperties
 
 
 class AcksRecord(NamedTuple):
@@ -133,7 +165,7 @@ class CursorFormat:
     # writing
 
     def cursor_info(
-        self, state: CursorState, ledger_id: int, cursor_properties: Mapping[str, str], now_ms: int
+        self, state: CursorState, ledger_id: int, cursor_properties: SubscriptionProperties, now_ms: int
     ) -> bytes:
         """Return the ManagedCursorInfo for the metadata store.
 
@@ -144,22 +176,21 @@ class CursorFormat:
             markDeleteLedgerId=state.mark_delete.ledger_id,
             markDeleteEntryId=state.mark_delete.entry_id,
             lastActive=now_ms,
-            properties=_long_properties(state),
         )
         if ledger_id == NO_LEDGER:
             info.individualDeletedMessages.extend(
                 map(_message_range, islice(state.individual_acks.ranges(), self._max_ranges))
             )
-        for name, text in cursor_properties.items():
-            info.cursorProperties.add(name=name, value=text)
         batches = self._batches(state, _CURSOR_INFO_BATCH) if ledger_id == NO_LEDGER else b""
-        return self._compression.pack(info.SerializeToString() + batches)  # protobuf merges concatenated messages
+        # protobuf merges concatenated messages
+        properties = state.properties.encoded[0] + cursor_properties.encoded
+        return self._compression.pack(info.SerializeToString() + properties + batches)
 
     def position_info(self, state: CursorState, acks: AcksRecord) -> bytes:
         """Return the entry of the cursor's ledger. `acks` may be older when no acknowledgement has changed it."""
         ledger_id, entry_id = state.mark_delete
-        info = ml.PositionInfo(ledgerId=ledger_id, entryId=entry_id, properties=_long_properties(state))
-        return info.SerializeToString() + self._batches(state, _POSITION_INFO_BATCH) + acks.data
+        mark = ml.PositionInfo(ledgerId=ledger_id, entryId=entry_id).SerializeToString()
+        return mark + state.properties.encoded[1] + self._batches(state, _POSITION_INFO_BATCH) + acks.data
 
     def acks_record(self, acks: PositionSet) -> AcksRecord:
         """Return the first individual acknowledgements, at most managedLedgerMaxUnackedRangesToPersist ranges."""
@@ -170,7 +201,7 @@ class CursorFormat:
             if not firsts:
                 break
             if self._long_arrays:
-                info.individualDeletedMessageRanges.add(key=ledger_id, values=_words(firsts, lasts))
+                info.individualDeletedMessageRanges.add(key=ledger_id, values=acks.words(ledger_id, lasts.max()))
             else:
                 ranges = zip(firsts, lasts, strict=True)
                 info.individualDeletedMessages.extend(
@@ -214,7 +245,7 @@ class CursorFormat:
         if self._batch_acks if isinstance(info, ml.PositionInfo) else self._batch_acks_of_info:
             for batch in info.batchedEntryDeletionIndexInfo:
                 state.batch_acks.merge(Position(batch.position.ledgerId, batch.position.entryId), batch.deleteSet)
-        state.properties = {number.name: number.value for number in info.properties}
+        state.properties = CursorProperties((number.name, number.value) for number in info.properties)
 
 
 def read_cursor_info(value: bytes) -> ml.ManagedCursorInfo:
@@ -232,10 +263,6 @@ def _with_size(message: bytes) -> bytes:
     return bytes(head) + message
 
 
-def _long_properties(state: CursorState) -> list[ml.LongProperty]:
-    return [ml.LongProperty(name=name, value=value) for name, value in state.properties.items()]
-
-
 def _nested(position: Position) -> ml.NestedPositionInfo:
     return ml.NestedPositionInfo(ledgerId=position.ledger_id, entryId=position.entry_id)
 
@@ -243,21 +270,6 @@ def _nested(position: Position) -> ml.NestedPositionInfo:
 def _message_range(ends: tuple[Position, Position]) -> ml.MessageRange:
     before, last = ends
     return ml.MessageRange(lowerEndpoint=_nested(before), upperEndpoint=_nested(last))
-
-
-def _words(firsts: BitMap, lasts: BitMap) -> tuple[int, ...]:
-    """Return signed 64-bit words, lowest first, with a bit for each entry of these runs.
-
-    A run from f to l is the number 2**(l + 1) - 2**f, and the result is the sum of all runs.
-    """
-    count = lasts.max() // 64 + 1
-    begins, ends = bytearray(8 * count), bytearray(8 * count + 1)
-    for first in firsts:
-        begins[first >> 3] |= 1 << (first & 7)
-    for last in lasts:
-        ends[(last + 1) >> 3] |= 1 << ((last + 1) & 7)
-    bits = int.from_bytes(ends, "little") - int.from_bytes(begins, "little")
-    return unpack(f"<{count}q", bits.to_bytes(8 * count, "little"))
 
 
 def _add_words(acks: PositionSet, ledger_id: int, words: Iterable[int]) -> None:

@@ -1,4 +1,4 @@
-"""Delayed delivery (B-21): messages that wait for their deliver_at_time, and the alarm that ends the wait."""
+"""Delayed delivery: messages that wait for their deliver_at_time, and the alarm that ends the wait."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.position_set import PositionSet
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.numbers import LONG_MAX
 
 POSITION = Struct(">qq")
 FEW = 64 * POSITION.size  # bytes of packed positions, up to which they are smaller than a bitmap
-FOREVER = 2**63 - 1
 
 
 class DelayedMessages:
@@ -208,15 +208,18 @@ class Delays:
         self._cancel()
         due = self._messages.next_due_ms(now_ms)
         if due is not None:
-            stores, seconds = self._subscription.topic.stores, (due - now_ms) / 1000
-            self._tick_at = stores.delay_ticks.after(stores.clock.monotonic(), seconds)
-            self._alarm, self._alarm_for = stores.clock.call_later(seconds, self._await_tick), first
+            stores = self._subscription.topic.stores
+            self._tick_at = stores.delay_ticks.after(stores.clock.monotonic(), (due - now_ms) / 1000)
+            self._alarm, self._alarm_for = stores.clock.call_at(due, self._await_tick), first
 
     def _await_tick(self) -> None:
-        """Wait for the next tick. While the lab's clock is frozen, deliver at once, at the message's exact time."""
-        clock = self._subscription.topic.stores.clock
-        left = self._tick_at - clock.monotonic()
-        if left > 0 and not clock.frozen:
+        """Wait for the next tick. While the lab's clock is frozen, deliver at once, at the message's exact time.
+
+        The tick is more than a tick away only if the wall clock was set meanwhile.
+        """
+        stores = self._subscription.topic.stores
+        clock, left = stores.clock, self._tick_at - stores.clock.monotonic()
+        if 0 < left < 2 * stores.delay_ticks.seconds and not clock.frozen:
             self._alarm = clock.call_later(left, self._wake)
         else:
             self._wake()
@@ -232,7 +235,7 @@ class Delays:
         if policy.active:
             return []
         self._cancel()
-        return self._taken(FOREVER, len(self._messages))
+        return self._taken(LONG_MAX, len(self._messages))
 
     def _taken(self, now_ms: int, limit: int) -> list[Position]:
         taken = self._messages.take_due(now_ms, limit)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from operator import itemgetter
 
 from pulsarium.broker.model.client import Delivery
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.position_set import PositionSet
-from pulsarium.broker.model.subscription.consumer import Consumer
+from pulsarium.broker.model.subscription.base import Consumer
 
 
-class KeyOwner(NamedTuple):
-    """The consumer that has an entry, and the hash of the entry's key."""
+class KeyOwner:
+    """The consumer to which entries of a key hash go, and how many of them it has not acknowledged."""
 
-    consumer: Consumer
-    key_hash: int
+    __slots__ = ("consumer", "entries", "key_hash")
+
+    def __init__(self, consumer: Consumer, key_hash: int) -> None:
+        self.consumer = consumer
+        self.key_hash = key_hash
+        self.entries = 0
 
 
 class Draining:
@@ -28,10 +32,15 @@ class Draining:
         self.blocked_attempts = 0
 
 
-class OwedKeys:
+FEW = 10_000  # owners of hashes that may stay without an entry
+_position_of = itemgetter(0)  # of a delivery
+
+
+class KeyOwners:
     """Key hashes of the entries that consumers have not acknowledged.
 
-    A hash that is drained returns the entries held for it.
+    A hash that is drained returns the entries held for it. A consumer has one `KeyOwner` for each hash, so that an
+    entry costs no look at the hash.
     """
 
     def __init__(self) -> None:
@@ -39,7 +48,9 @@ class OwedKeys:
         self.drained: dict[Consumer, int] = {}  # number of drained hashes for each consumer
         self.held: dict[int, PositionSet] = {}  # held entries by hash
         self._owners: dict[Position, KeyOwner] = {}
-        self._owed: dict[Consumer, dict[int, int]] = {}  # number of entries by hash for each consumer
+        self._keys_of: dict[Consumer, dict[int, KeyOwner]] = {}  # by hash; some have no entries any more
+        self._known = 0  # owners in `_keys_of` since those without entries were forgotten
+        self._most_known = FEW
 
     @property
     def entries(self) -> int:
@@ -47,17 +58,17 @@ class OwedKeys:
         return len(self._owners)
 
     def __contains__(self, consumer: Consumer) -> bool:
-        return consumer in self._owed
+        return consumer in self._keys_of
 
     def join(self, consumer: Consumer) -> None:
-        self._owed[consumer] = {}
+        self._keys_of[consumer] = {}
 
     def leave(self, consumer: Consumer) -> list[Position]:
         """Remove a consumer with all its entries, and return the entries that this frees."""
         for position in consumer.pending:
             del self._owners[position]
-        del self._owed[consumer]
-        freed = self._free([each for each, draining in self.draining.items() if draining.consumer is consumer])
+        freed = self._free(self.draining_of(consumer))
+        del self._keys_of[consumer]
         self.drained.pop(consumer, None)
         return freed
 
@@ -66,28 +77,51 @@ class OwedKeys:
     def owner(self, position: Position) -> KeyOwner | None:
         return self._owners.get(position)
 
-    def owe(self, consumer: Consumer, deliveries: Iterable[Delivery], owners: Iterable[KeyOwner]) -> None:
-        """Record delivered entries, each with its owner: `consumer`, and the hash."""
-        owed = self._owed[consumer]
-        for delivery, owner in zip(deliveries, owners, strict=True):
-            self._owners[delivery.position] = owner
-            owed[owner.key_hash] = owed.get(owner.key_hash, 0) + 1
+    def owner_of(self, consumer: Consumer, key_hash: int) -> KeyOwner:
+        """Return the one owner of a hash at a consumer."""
+        known = self._keys_of[consumer]
+        owner = known.get(key_hash)
+        if owner is None:
+            owner = known[key_hash] = KeyOwner(consumer, key_hash)
+            self._known += 1
+        return owner
+
+    @property
+    def is_full(self) -> bool:
+        """Return whether `forget_settled` is due."""
+        return self._known > self._most_known
+
+    def forget_settled(self) -> None:
+        """Forget owners without entries. Nobody else may keep them."""
+        self._known = 0
+        for consumer in self._keys_of:
+            known = self._keys_of[consumer] = self.keys_of(consumer)
+            self._known += len(known)
+        self._most_known = FEW + 2 * self._known
+
+    def keys_of(self, consumer: Consumer) -> dict[int, KeyOwner]:
+        """Return the owners at a consumer that has entries of their hashes, by hash."""
+        return {key_hash: owner for key_hash, owner in self._keys_of[consumer].items() if owner.entries}
+
+    def owe(self, deliveries: Sequence[Delivery], owners: Sequence[KeyOwner]) -> None:
+        """Record delivered entries, each with its owner."""
+        self._owners.update(zip(map(_position_of, deliveries), owners, strict=True))
+        for owner in owners:
+            owner.entries += 1
 
     def settle(self, positions: Iterable[Position]) -> list[Position]:
         """Remove acknowledged entries, and return the entries that this frees."""
         free: list[int] = []
+        taken, draining = self._owners.pop, self.draining
         for position in positions:
-            owner = self._owners.pop(position, None)
+            owner = taken(position, None)
             if owner is None:
                 continue
-            consumer, key_hash = owner
-            owed = self._owed[consumer]
-            owed[key_hash] -= 1
-            if not owed[key_hash]:
-                del owed[key_hash]
-                draining = self.draining.get(key_hash)
-                if draining is not None and draining.consumer is consumer:
-                    free.append(key_hash)
+            owner.entries -= 1
+            if draining and not owner.entries:
+                drains = draining.get(owner.key_hash)
+                if drains is not None and drains.consumer is owner.consumer:
+                    free.append(owner.key_hash)
         return self._free(free) if free else []
 
     # hashes
@@ -104,8 +138,8 @@ class OwedKeys:
     def reassign(self, select: Callable[[int], Consumer | None]) -> list[Position]:
         """Drain hashes that changed hands, and return the held entries of hashes that came back to their consumer."""
         back: list[int] = []
-        for consumer, hashes in self._owed.items():
-            for key_hash in hashes:
+        for consumer in self._keys_of:
+            for key_hash in self.keys_of(consumer):
                 if select(key_hash) is not consumer:
                     self.draining.setdefault(key_hash, Draining(consumer))
                 elif key_hash in self.draining:
@@ -122,11 +156,12 @@ class OwedKeys:
 
     def draining_of(self, consumer: Consumer) -> dict[int, tuple[int, int]]:
         """Return the draining hashes of a consumer: unacknowledged entries, and how often an entry was held back."""
-        owed = self._owed[consumer]
+        if not self.draining:
+            return {}
         return {
-            key_hash: (owed.get(key_hash, 0), draining.blocked_attempts)
-            for key_hash, draining in self.draining.items()
-            if draining.consumer is consumer
+            key_hash: (owner.entries, draining.blocked_attempts)
+            for key_hash, owner in self.keys_of(consumer).items()
+            if (draining := self.draining.get(key_hash)) is not None and draining.consumer is consumer
         }
 
     def forget(self) -> None:
@@ -134,5 +169,6 @@ class OwedKeys:
         self.draining.clear()
         self.held.clear()
         self._owners.clear()
-        for owed in self._owed.values():
-            owed.clear()
+        for keys in self._keys_of.values():
+            keys.clear()
+        self._known = 0

@@ -9,11 +9,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 
+from pulsarium.broker.model.client import holders
 from pulsarium.broker.model.dispatch.key_shared import KeySharedDispatcher
-from pulsarium.broker.model.dispatch.selector import Range, Selector, key_of, merged
+from pulsarium.broker.model.dispatch.selector import Selector, key_of, merged
 from pulsarium.broker.model.errors import ConsumerAssignError
-from pulsarium.broker.model.subscription.base import Subscription
-from pulsarium.broker.model.subscription.consumer import Consumer, ConsumerOptions, KeySharedOptions
+from pulsarium.broker.model.subscription.base import Consumer, Subscription
+from pulsarium.broker.model.subscription.options import ConsumerOptions, KeySharedOptions, Range
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.routing import RING, bucket_hash
 
@@ -25,9 +26,10 @@ class EntryBuckets(Selector):
     """
 
     def __init__(self, ranges: Sequence[Range]) -> None:
+        super().__init__()
         self._ranges = ranges
         self._starts = [start for start, _ in ranges]
-        self._consumers: list[Consumer] = []
+        self._consumers: dict[Consumer, None] = {}
         self._owners: list[Consumer] = []  # owner of each bucket
 
     def hash_of_key(self, key: bytes) -> int:
@@ -41,20 +43,27 @@ class EntryBuckets(Selector):
         return bisect_right(self._starts, hash) - 1
 
     def add(self, consumer: Consumer) -> None:
-        ranges = consumer.key_shared.ranges
+        ranges = consumer.key_shared.ranges.pairs
         check_boundaries(ranges)
         if ranges != self._ranges:
             raise ConsumerAssignError(
                 "Consumer declares different entry-bucket boundaries than the subscription: "
-                f"{_shown(ranges)} != {_shown(self._ranges)}"
+                f"{_shown(ranges)} != {_shown(self._ranges)}",
+                held_by=holders(self._consumers),
             )
-        self._consumers.append(consumer)
+        self.settle()
+        self._consumers[consumer] = None
         self._spread()
 
-    def remove(self, consumer: Consumer) -> None:
-        if consumer in self._consumers:
-            self._consumers.remove(consumer)
-            self._spread()
+    def remove_all(self) -> None:
+        super().remove_all()
+        self._consumers.clear()
+        self._owners = []
+
+    def _give_away(self, removed: set[Consumer]) -> None:
+        for consumer in removed:
+            self._consumers.pop(consumer, None)
+        self._spread()
 
     def _spread(self) -> None:
         consumers = sorted(self._consumers, key=lambda each: (each.name, each.consumer_id))
@@ -66,9 +75,11 @@ class EntryBuckets(Selector):
         ]
 
     def select(self, hash: int) -> Consumer | None:
+        self.settle()
         return self._owners[self._bucket(hash)] if self._owners else None
 
     def ranges(self) -> dict[Consumer, list[Range]]:
+        self.settle()
         return merged((start, end, owner) for (start, end), owner in zip(self._ranges, self._owners, strict=False))
 
 
@@ -102,8 +113,8 @@ class EntryBucketDispatcher(KeySharedDispatcher):
     selector: EntryBuckets
 
     def __init__(self, subscription: Subscription, options: KeySharedOptions) -> None:
-        check_boundaries(options.ranges)
-        super().__init__(subscription, EntryBuckets(options.ranges), options)
+        check_boundaries(options.ranges.pairs)
+        super().__init__(subscription, EntryBuckets(options.ranges.pairs), options)
         self.drains = True
 
     def mismatch(self, options: ConsumerOptions) -> str:

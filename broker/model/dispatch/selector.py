@@ -1,4 +1,4 @@
-"""Assign keys of a Key_Shared subscription to consumers (B-07 to B-10).
+"""Assign keys of a Key_Shared subscription to consumers.
 
 The hashes of keys are divided by a ring, by halving ranges, or by the ranges of STICKY consumers.
 """
@@ -9,20 +9,26 @@ import binascii
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
-from itertools import count, zip_longest
+from functools import partial
+from itertools import compress, count
+from operator import ge, le, or_
+from typing import TypeVar
 
 import mmh3
 
 from pulsarium.broker.config.keys import Config
+from pulsarium.broker.model.client import holders
 from pulsarium.broker.model.errors import ConsumerAssignError, OwnerMustAnswerError
-from pulsarium.broker.model.ledger.position import signed
-from pulsarium.broker.model.subscription.consumer import Consumer, KeySharedOptions
+from pulsarium.broker.model.subscription.base import Consumer
+from pulsarium.broker.model.subscription.options import HashRanges, KeySharedOptions, Range
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.numbers import signed
 from pulsarium.proto.text import text_of
 
 NONE_KEY = b"NONE_KEY"  # the key of a message without key, producer name and sequence id
-Range = tuple[int, int]  # first and last hash
 MARKS = 1024  # number of marks on a whole ring, in `CeilingSelector._marks`
+MIN_HASH, MAX_HASH = -(2**31) - 1, 2**31  # no range of SUBSCRIBE has them
+T = TypeVar("T")
 CLASSIC_SIZE = 2**31 - 2  # hashes of the ring before Pulsar 4.0
 
 
@@ -58,10 +64,17 @@ def _decoded(key: bytes) -> bytes:
 
 
 class Selector(ABC):
-    """Assign each sticky key hash, `start` to `start + size - 1`, to one consumer."""
+    """Assign each sticky key hash, `start` to `start + size - 1`, to one consumer.
+
+    Consumers that are removed give their hashes away together, when a hash is selected next: one that leaves would
+    otherwise cost a step for each hash of all others.
+    """
 
     start = 0
     size = 65536
+
+    def __init__(self) -> None:
+        self._removed: set[Consumer] = set()
 
     def hash_of_key(self, key: bytes) -> int:
         return sticky_hash(key, self.start, self.size)
@@ -70,9 +83,22 @@ class Selector(ABC):
     def add(self, consumer: Consumer) -> None:
         """Add a consumer. Raise `ConsumerAssignError` when no range is left for it."""
 
-    @abstractmethod
     def remove(self, consumer: Consumer) -> None:
         """Remove a consumer, and give its hashes to others. An unknown consumer is ignored."""
+        self._removed.add(consumer)
+
+    def settle(self) -> None:
+        """Give away the hashes of the consumers that were removed."""
+        if self._removed:
+            removed, self._removed = self._removed, set()
+            self._give_away(removed)
+
+    @abstractmethod
+    def _give_away(self, removed: set[Consumer]) -> None: ...
+
+    def remove_all(self) -> None:
+        """Remove all consumers."""
+        self._removed.clear()
 
     @abstractmethod
     def select(self, hash: int) -> Consumer | None:
@@ -94,16 +120,23 @@ class CeilingSelector(Selector):
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self._ends: list[int] = []  # sorted
         self._owners: list[Consumer] = []  # owner of each end
         self._step = 1  # hashes between two marks
         self._marks: list[int] | None = None  # where to search for a hash; reset with each change of the ends
 
+    def remove(self, consumer: Consumer) -> None:
+        super().remove(consumer)
+        self._marks = None
+
     def select(self, hash: int) -> Consumer | None:
+        marks = self._marks
+        if marks is None:
+            self.settle()
         owners = self._owners
         if not owners:
             return None
-        marks = self._marks
         if marks is None:
             step = self._step = self.size // MARKS + 1
             marks = self._marks = [bisect_left(self._ends, mark) for mark in range(0, self.size + 2 * step, step)]
@@ -111,7 +144,16 @@ class CeilingSelector(Selector):
         index = bisect_left(self._ends, hash, marks[near], marks[near + 1])
         return owners[index if index < len(owners) else 0]
 
+    def remove_all(self) -> None:
+        super().remove_all()
+        self._ends, self._owners, self._marks = [], [], None
+
+    def _give_away(self, removed: set[Consumer]) -> None:
+        left = [owner not in removed for owner in self._owners]
+        self._ends, self._owners = [*compress(self._ends, left)], [*compress(self._owners, left)]
+
     def ranges(self) -> dict[Consumer, list[Range]]:
+        self.settle()
         if not self._owners:
             return {}
         starts = [self.start, *(end + 1 for end in self._ends)]
@@ -135,7 +177,7 @@ def merged(stretches: Iterable[tuple[int, int, Consumer]]) -> dict[Consumer, lis
 
 
 class ConsistentHashRing(CeilingSelector):
-    """The default (B-07): each consumer has `points` points on a hash ring, by its name.
+    """The default: each consumer has `points` points on a hash ring, by its name.
 
     `points` is subscriptionKeySharedConsistentHashingReplicaPoints of broker.conf.
     """
@@ -155,6 +197,7 @@ class ConsistentHashRing(CeilingSelector):
         return {self.hash_of_key(f"{prefix}{number}".encode()) for number in range(self._points)}
 
     def add(self, consumer: Consumer) -> None:
+        self.settle()
         taken = {index for other, index in self._name_index.items() if other.name == consumer.name}
         self._name_index[consumer] = next(index for index in count() if index not in taken)
         self._marks = None
@@ -169,22 +212,28 @@ class ConsistentHashRing(CeilingSelector):
     def remove(self, consumer: Consumer) -> None:
         if consumer not in self._name_index:
             return
-        self._marks = None
+        super().remove(consumer)
         for point in self._points_of(consumer):
             self._leave(point, consumer)
         del self._name_index[consumer]
 
+    def remove_all(self) -> None:
+        super().remove_all()
+        self._name_index.clear()
+        self._behind.clear()
+
     def _leave(self, point: int, consumer: Consumer) -> None:
-        behind = self._behind.pop(point, [])
+        """Give a point to the consumer behind. A point that no other consumer has is given away with others."""
+        behind = self._behind.get(point)
+        if behind is None:
+            return
         index = bisect_left(self._ends, point)
-        if self._owners[index] is not consumer:
-            behind.remove(consumer)
-        elif behind:
+        if self._owners[index] is consumer:
             self._owners[index] = behind.pop(0)
         else:
-            del self._ends[index], self._owners[index]
-        if behind:
-            self._behind[point] = behind
+            behind.remove(consumer)
+        if not behind:
+            del self._behind[point]
 
 
 class AutoSplit(CeilingSelector):
@@ -194,6 +243,7 @@ class AutoSplit(CeilingSelector):
     """
 
     def add(self, consumer: Consumer) -> None:
+        self.settle()
         if not self._owners:
             self._ends.append(self.size)
             self._owners.append(consumer)
@@ -202,30 +252,29 @@ class AutoSplit(CeilingSelector):
         width = max(widths)
         if width <= 1:
             raise ConsumerAssignError(
-                f"No more range can assigned to new consumer, assigned consumers {len(self._owners)}"
+                f"No more range can assigned to new consumer, assigned consumers {len(self._owners)}",
+                held_by=holders(self._owners),
             )
         self._marks = None
         index = widths.index(width)
         self._ends.insert(index, self._ends[index] - (width >> 1))
         self._owners.insert(index, consumer)
 
-    def remove(self, consumer: Consumer) -> None:
-        """Give the range of a consumer to the next one, or to the one before when there is no next."""
-        if consumer not in self._owners:
-            return
-        self._marks = None
-        index = self._owners.index(consumer)
-        del self._owners[index]
-        del self._ends[index - 1 if index and index == len(self._owners) else index]
+    def _give_away(self, removed: set[Consumer]) -> None:
+        """Give the range of each consumer to the next one, or to the one before when there is no next."""
+        super()._give_away(removed)
+        if self._ends:
+            self._ends[-1] = self.size
 
 
 class StickyRanges(Selector):
-    """STICKY: consumers bring their ranges, and a key outside of all ranges goes to no consumer (B-10, C-10).
+    """STICKY: consumers bring their ranges, and a key outside of all ranges goes to no consumer.
 
     No hash has two owners. A range may extend beyond the last hash.
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self._starts: list[int] = []  # sorted
         self._ends: list[int] = []  # end of the range at each start
         self._owners: list[Consumer] = []
@@ -236,61 +285,60 @@ class StickyRanges(Selector):
         Raise `ConsumerAssignError` when the ranges are invalid.
         """
         ranges = consumer.key_shared.ranges
-        _check(ranges)
-        other = self._first_conflict(ranges)
-        if other is not None:
-            refusal = ConsumerAssignError(f"Range conflict with consumer {_described(other)}")
+        if ranges.fault is not None:
+            raise ConsumerAssignError(ranges.fault)
+        self.settle()
+        places = [*map(partial(bisect_right, self._starts), ranges.starts)]  # the number of ranges before each
+        self._check(ranges, places)
+        self._starts = _merged(self._starts, ranges.starts, places)
+        self._ends = _merged(self._ends, ranges.ends, places)
+        self._owners = _merged(self._owners, [consumer] * len(places), places)
+
+    def _check(self, ranges: HashRanges, places: list[int]) -> None:
+        """Raise `OwnerMustAnswerError` for the first range that overlaps with one before or one behind."""
+        before, behind = [MIN_HASH, *self._ends], [*self._starts, MAX_HASH]
+        with_before = map(ge, map(before.__getitem__, places), ranges.starts)
+        with_behind = map(le, map(behind.__getitem__, places), ranges.ends)
+        overlaps = map(or_, with_before, with_behind)
+        for index in compress(count(), overlaps):
+            place = places[index]
+            other = self._owners[place - 1 if before[place] >= ranges.starts[index] else place]
+            refusal = ConsumerAssignError(f"Range conflict with consumer {_described(other)}", held_by=holders([other]))
             raise OwnerMustAnswerError(other.client, refusal)
-        self._set([*self._stretches(), *((start, end, consumer) for start, end in ranges)])
 
-    def _first_conflict(self, ranges: Iterable[Range]) -> Consumer | None:
-        for start, end in ranges:
-            at = bisect_right(self._starts, start)
-            for index in range(max(at - 1, 0), min(at + 1, len(self._starts))):
-                if _overlap((start, end), (self._starts[index], self._ends[index])):
-                    return self._owners[index]
-        return None
+    def remove_all(self) -> None:
+        super().remove_all()
+        self._starts, self._ends, self._owners = [], [], []
 
-    def remove(self, consumer: Consumer) -> None:
-        self._set([stretch for stretch in self._stretches() if stretch[2] is not consumer])
-
-    def _set(self, stretches: list[tuple[int, int, Consumer]]) -> None:
-        stretches.sort(key=lambda stretch: stretch[0])
-        self._starts = [start for start, _, _ in stretches]
-        self._ends = [end for _, end, _ in stretches]
-        self._owners = [owner for _, _, owner in stretches]
+    def _give_away(self, removed: set[Consumer]) -> None:
+        left = [owner not in removed for owner in self._owners]
+        self._starts, self._ends, self._owners = (
+            [*compress(self._starts, left)],
+            [*compress(self._ends, left)],
+            [*compress(self._owners, left)],
+        )
 
     def select(self, hash: int) -> Consumer | None:
+        self.settle()
         index = bisect_right(self._starts, hash) - 1
         return self._owners[index] if index >= 0 and hash <= self._ends[index] else None
 
     def ranges(self) -> dict[Consumer, list[Range]]:
-        return merged(self._stretches())
-
-    def _stretches(self) -> Iterable[tuple[int, int, Consumer]]:
-        return zip(self._starts, self._ends, self._owners, strict=True)
+        self.settle()
+        return merged(zip(self._starts, self._ends, self._owners, strict=True))
 
 
-def _check(ranges: Iterable[Range]) -> None:
-    """Raise `ConsumerAssignError` for ranges that are empty, reversed or overlapping."""
-    in_order = sorted(ranges, key=lambda each: each[0])
-    if not in_order:
-        raise ConsumerAssignError("Ranges for KeyShared policy must not be empty.")
-    for each, following in zip_longest(in_order, in_order[1:]):
-        if each[0] > each[1]:
-            raise ConsumerAssignError(f"Fixed hash range start > end for range: {_shown(each)}")
-        if following is not None and _overlap(each, following):
-            raise ConsumerAssignError(
-                f"Consumer's own ranges conflict: {_shown(each)} overlaps with {_shown(following)}"
-            )
-
-
-def _overlap(one: Range, other: Range) -> bool:
-    return max(one[0], other[0]) <= min(one[1], other[1])
-
-
-def _shown(each: Range) -> str:
-    return f"[{each[0]},{each[1]}]"
+def _merged(known: list[T], new: list[T], places: list[int]) -> list[T]:
+    """Return `known` with each new value at its place. Stretches of `known` between two places are copied at once."""
+    merged: list[T] = []
+    done = 0
+    for place, value in zip(places, new, strict=True):
+        if place != done:
+            merged += known[done:place]
+            done = place
+        merged.append(value)
+    merged += known[done:]
+    return merged
 
 
 def _described(consumer: Consumer) -> str:
@@ -304,7 +352,7 @@ def _described(consumer: Consumer) -> str:
 
 
 def selector_for(options: KeySharedOptions, config: Config, *, classic: bool = False) -> Selector:
-    """Return the selector for the options of the first consumer and broker.conf (B-07, B-10)."""
+    """Return the selector for the options of the first consumer and broker.conf."""
     if options.mode == pb.STICKY:
         return StickyRanges()
     if config.subscriptionKeySharedUseConsistentHashing:

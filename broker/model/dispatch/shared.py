@@ -1,4 +1,11 @@
-"""Shared: whole entries, round robin among the consumers that have permits."""
+"""Shared: whole entries, round robin among the consumers that have permits.
+
+A consumer gets several entries in a row, up to its permits and to the fair share of a read, before the next one has its
+turn. An entry with a batch goes to one consumer as a whole, and takes as many permits as messages are left in it. So a
+consumer's permits may fall below 0: Pulsar does the same, and clients count on it.
+
+Order is not promised, and an entry that is delivered again goes to whoever can take it first.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +14,8 @@ from dataclasses import dataclass
 
 from pulsarium.broker.model.dispatch.sharing import SharingDispatcher
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.subscription.base import Subscription
-from pulsarium.broker.model.subscription.consumer import Consumer
-from pulsarium.broker.model.subscription.dispatcher import MOST_READS, Reason
+from pulsarium.broker.model.subscription.base import Consumer, Subscription, reads
+from pulsarium.broker.model.subscription.reasons import Reason
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 
@@ -21,7 +27,7 @@ def is_last_chunk(metadata: pb.MessageMetadata) -> bool:
 class SharedDispatcher(SharingDispatcher):
     """Deliver up to dispatcherMaxRoundRobinBatchSize entries to one consumer, then go on to the next.
 
-    All chunks of a message go to the consumer that got the first one (B-28). A chunk is set aside while no consumer has
+    All chunks of a message go to the consumer that got the first one. A chunk is set aside while no consumer has
     its first chunk.
     """
 
@@ -46,7 +52,7 @@ class SharedDispatcher(SharingDispatcher):
         cursor = self.cursor
         if self._to_serve and (stopped := self._serve_waiting()) is not None:
             return stopped
-        for _ in range(MOST_READS):
+        for _ in reads():
             replays = bool(self.replay)
             if not replays and (due := self.delayed.take_due(self._max_read)):
                 self._again(due)
@@ -67,7 +73,7 @@ class SharedDispatcher(SharingDispatcher):
                 return stopped
             if self._to_serve and (stopped := self._serve_waiting()) is not None:
                 return stopped
-        return self._goes_on()
+        return self._dispatch_again()
 
     def _replay_to(self, consumer: Consumer, limit: int) -> Reason | None:
         """Redeliver entries to a consumer. Return the reason if all delivery must stop, else None."""

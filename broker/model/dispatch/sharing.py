@@ -1,32 +1,85 @@
-"""The base class of Shared and Key_Shared: unacknowledged, redelivered and waiting entries."""
+"""The base class of Shared and Key_Shared: unacknowledged, redelivered and waiting entries.
+
+An entry behind the mark-delete position is at each moment in one of these places, and moves between them:
+
+    not read yet --read--> on its way --send--> pending at a consumer --ack--> gone
+                              ^                        |
+                              |                        | nack, end of the consumer, abort
+           replay or waiting  +------------------------+
+           delayed: until its time
+
+`replay` has the entries to deliver again, which come before entries that were never read. Consumers take turns by their
+priority level (`Rotation`), those of the lowest level first, as long as one of them has permits and room on its
+connection. A dispatch goes on until no consumer can receive, nothing is left, or a limit stops it, and returns the
+reason. Whatever may lift that reason (FLOW, an acknowledgement, a timer, room on a connection) calls for a dispatch at
+the end of its turn. So nothing polls, and a subscription without traffic costs nothing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from operator import itemgetter
 
 from pulsarium.broker.model.client import Delivery
 from pulsarium.broker.model.dispatch.delays import Delays
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.position_set import PositionSet
-from pulsarium.broker.model.subscription.base import Subscription
-from pulsarium.broker.model.subscription.consumer import Consumer
-from pulsarium.broker.model.subscription.dispatcher import Dispatcher, Reason
+from pulsarium.broker.model.subscription.base import Consumer, Dispatcher, Subscription
+from pulsarium.broker.model.subscription.reasons import Reason
 from pulsarium.broker.storage.interface import StorageError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 Entry = tuple[Position, bytes]
+_debt_of = itemgetter(0, 2)  # position and messages of a delivery
+MOST_FREE = 64  # slots that may be free beside as many as are taken
 
 
 class Level:
-    """Consumers of one priority level in the order they joined, with a bit for each that may be ready."""
+    """Consumers of one priority level in the order they joined, each in a slot, with a bit for each that may be ready.
 
-    __slots__ = ("consumers", "following", "index_of", "ready")
+    The slots of consumers that left stay free until most are free, so a consumer leaves without a step for each other.
+    """
+
+    __slots__ = ("consumers", "end", "following", "ready", "slot_of", "taken")
 
     def __init__(self) -> None:
-        self.consumers: list[Consumer] = []
-        self.index_of: dict[Consumer, int] = {}
+        self.consumers: dict[int, Consumer] = {}  # by slot, in order
+        self.slot_of: dict[Consumer, int] = {}
+        self.taken = 0  # a bit for each slot with a consumer
         self.ready = 0
-        self.following = 0  # index at which the search for the next consumer begins
+        self.end = 0  # slot of the next consumer
+        self.following = 0  # slot at which the search for the next consumer begins
+
+    def add(self, consumer: Consumer) -> None:
+        self.consumers[self.end] = consumer
+        self.slot_of[consumer] = self.end
+        self.taken |= 1 << self.end
+        self.end += 1
+
+    def remove(self, consumer: Consumer) -> None:
+        slot = self.slot_of.pop(consumer)
+        del self.consumers[slot]
+        following = self._taken_from(self.following)
+        self.taken &= ~(1 << slot)
+        self.ready &= ~(1 << slot)
+        self.following = following if slot > following else self._taken_from(following + 1)
+        if self.end > 2 * len(self.consumers) + MOST_FREE:
+            self._close_up()
+
+    def _taken_from(self, slot: int) -> int:
+        """Return the first taken slot from `slot` on. Slots from `end` on count as taken."""
+        later = self.taken >> slot
+        return slot + (later & -later).bit_length() - 1 if later else max(slot, self.end)
+
+    def _close_up(self) -> None:
+        """Give consumers new slots without free ones between them."""
+        consumers, count = list(self.consumers.values()), len(self.consumers)
+        before = (self.taken & ((1 << self.following) - 1)).bit_count()
+        self.following = before + max(self.following - self.end, 0)
+        self.consumers = dict(enumerate(consumers))
+        self.slot_of = {consumer: slot for slot, consumer in enumerate(consumers)}
+        self.taken = self.ready = (1 << count) - 1
+        self.end = count
 
     def next(self) -> Consumer | None:
         start = self.following
@@ -35,17 +88,17 @@ class Level:
             if not later:
                 start = 0
                 continue
-            index = start + (later & -later).bit_length() - 1
-            consumer = self.consumers[index]
+            slot = start + (later & -later).bit_length() - 1
+            consumer = self.consumers[slot]
             if consumer.can_receive:
-                self.following = index + 1
+                self.following = slot + 1
                 return consumer
-            self.ready &= ~(1 << index)  # until `Rotation.ready` sets the bit again
+            self.ready &= ~(1 << slot)  # until `Rotation.ready` sets the bit again
         return None
 
 
-class Rotation:
-    """Rotate among consumers, those of the lowest priority level first (B-04).
+class Rotation(Collection[Consumer]):
+    """Consumers in the order of their priority levels. They take turns, those of the lowest level first.
 
     A consumer that cannot receive is skipped until `ready` is called. So a turn costs the same with one consumer and
     with a thousand.
@@ -53,29 +106,38 @@ class Rotation:
 
     def __init__(self) -> None:
         self._levels: dict[int, Level] = {}  # in order
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Consumer]:
+        for level in self._levels.values():
+            yield from level.slot_of
+
+    def __contains__(self, consumer: object) -> bool:
+        return any(consumer in level.slot_of for level in self._levels.values())
 
     def add(self, consumer: Consumer) -> None:
         level = self._levels.get(consumer.priority_level)
         if level is None:
             self._levels[consumer.priority_level] = level = Level()
             self._levels = dict(sorted(self._levels.items()))
-        level.index_of[consumer] = len(level.consumers)
-        level.consumers.append(consumer)
+        level.add(consumer)
+        self._count += 1
 
     def remove(self, consumer: Consumer) -> None:
         """Remove a consumer. The turn stays at the same index, as in Pulsar, even if that skips a consumer."""
         level = self._levels[consumer.priority_level]
-        index = level.index_of[consumer]
-        del level.consumers[index]
-        level.index_of = {each: number for number, each in enumerate(level.consumers)}
-        level.ready = (level.ready & ((1 << index) - 1)) | ((level.ready >> (index + 1)) << index)
+        level.remove(consumer)
+        self._count -= 1
         if not level.consumers:
             del self._levels[consumer.priority_level]
 
     def ready(self, consumer: Consumer) -> None:
         """Note that a consumer may be able to receive."""
         level = self._levels[consumer.priority_level]
-        level.ready |= 1 << level.index_of[consumer]
+        level.ready |= 1 << level.slot_of[consumer]
 
     def next(self) -> Consumer | None:
         """Return the consumer whose turn it is, or None when none can receive."""
@@ -89,7 +151,7 @@ class SharingDispatcher(Dispatcher):
     """A dispatcher of several consumers, each with its unacknowledged entries (`Consumer.pending`).
 
     `replay` has negatively acknowledged entries, and those of consumers that left. They go out before new entries, in
-    order of position (B-18). `_waiting` has entries that only one consumer may get, which cannot take them now.
+    order of position. `_waiting` has entries that only one consumer may get, which cannot take them now.
     """
 
     shares_messages = True
@@ -100,7 +162,7 @@ class SharingDispatcher(Dispatcher):
         self.replay = PositionSet()
         self.delayed = Delays(subscription)
         self.blocked = False
-        self._rotation = Rotation()
+        self.consumers = self._rotation = Rotation()
         self._waiting: dict[Consumer, PositionSet] = {}
         self._to_serve: dict[Consumer, None] = {}  # consumers in `_waiting` that may be able to take entries
 
@@ -109,14 +171,11 @@ class SharingDispatcher(Dispatcher):
     def add_consumer(self, consumer: Consumer) -> None:
         if not self.consumers:
             self.delayed.clear()
-        self.consumers.append(consumer)
-        self.consumers.sort(key=lambda each: each.priority_level)
         self._rotation.add(consumer)
 
     def remove_consumer(self, consumer: Consumer) -> None:
-        self.consumers.remove(consumer)
         self._rotation.remove(consumer)
-        owed = list(consumer.pending)
+        unacked = list(consumer.pending)
         consumer.pending.clear()
         consumer.blocked = False
         self._owe(consumer, -consumer.unacked)
@@ -125,7 +184,7 @@ class SharingDispatcher(Dispatcher):
         if not self.consumers:
             self._forget_everything()
             return
-        self._again(owed)
+        self._again(unacked)
         if waiting is not None:
             self._again(waiting)
 
@@ -141,7 +200,7 @@ class SharingDispatcher(Dispatcher):
     # unacknowledged messages
 
     def _owe(self, consumer: Consumer, messages: int) -> None:
-        """Add to a consumer's unacknowledged messages (or subtract), and enforce their limits (B-06)."""
+        """Add to a consumer's unacknowledged messages (or subtract), and enforce their limits."""
         consumer.unacked += messages
         self.unacked += messages
         policies = self._subscription.topic.policies
@@ -179,9 +238,7 @@ class SharingDispatcher(Dispatcher):
         return consumer.permits
 
     def _delivering(self, consumer: Consumer, deliveries: Sequence[Delivery], messages: int) -> None:
-        pending = consumer.pending
-        for delivery in deliveries:
-            pending[delivery.position] = delivery.messages
+        consumer.pending.update(map(_debt_of, deliveries))
         self._owe(consumer, messages)
 
     def _owner(self, position: Position) -> Consumer | None:
@@ -208,9 +265,9 @@ class SharingDispatcher(Dispatcher):
 
     def settle_partly(self, consumer: Consumer, position: Position, remaining: int) -> None:
         self.redeliveries.pop(position, None)  # the count begins anew, as in Pulsar
-        self.owed_less(consumer, position, remaining)
+        self.settle_in_transaction(consumer, position, remaining)
 
-    def owed_less(self, consumer: Consumer, position: Position, remaining: int) -> None:
+    def settle_in_transaction(self, consumer: Consumer, position: Position, remaining: int) -> None:
         owner = consumer if position in consumer.pending else self._owner(position)
         if owner is None:
             return
@@ -226,7 +283,7 @@ class SharingDispatcher(Dispatcher):
         self._owe(owner, -owner.pending.pop(position))
         self._settled((position,))
 
-    def comes_again(self, position: Position) -> bool:
+    def will_redeliver(self, position: Position) -> bool:
         return position in self.replay
 
     def count_delayed(self, *, unacknowledged: bool) -> int:
@@ -309,23 +366,29 @@ class SharingDispatcher(Dispatcher):
         cursor = self.cursor
         found: list[Entry] = []
         gone: list[Position] = []
+        run: Sequence[bytes] = ()  # entries that were read together, and the position of the first of them
+        run_ledger, run_first = -1, 0
         for position in positions:
             if len(found) == limit:
                 break
-            if cursor.is_acked(position) or not cursor.ledger.is_valid(position):
+            ledger_id, entry_id = position
+            is_read = ledger_id == run_ledger and entry_id - run_first < len(run)
+            if cursor.is_acked(position) or not (is_read or cursor.ledger.is_valid(position)):
                 gone.append(position)
                 continue
-            try:
-                entries = cursor.ledger.read(position, 1, self._subscription.dispatch_soon)
-            except StorageError:
-                if not found:
-                    raise
-                break
-            if entries is None:
-                if not found:
-                    return None
-                break
-            found.append((position, entries[0]))
+            if not is_read:
+                try:
+                    entries = cursor.ledger.read(position, self._max_read, self._subscription.dispatch_soon)
+                except StorageError:
+                    if not found:
+                        raise
+                    break
+                if entries is None:
+                    if not found:
+                        return None
+                    break
+                run, run_ledger, run_first = entries, ledger_id, entry_id
+            found.append((position, run[entry_id - run_first]))
         for position in gone:
             positions.discard(position)
         return found

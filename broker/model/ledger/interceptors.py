@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from pulsarium.broker.clock import Timeline
 from pulsarium.broker.config.keys import Config
-from pulsarium.broker.logs import Log
+from pulsarium.broker.logs import PartLog
+from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import EARLIEST, Position
 from pulsarium.broker.model.ledger.sequence import LedgerSequence, Reading, Visible, newest_matching
 from pulsarium.broker.storage.interface import DamagedEntriesError
@@ -15,11 +15,7 @@ from pulsarium.proto.entry import messages_in, parse_broker_metadata, parse_meta
 from pulsarium.proto.errors import EntryError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
-if TYPE_CHECKING:
-    from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
-
-
-log = Log("topics")
+log = PartLog("topics")
 
 INDEX_PROPERTY = "index"  # keeps the index after its entry is deleted; Pulsar always keeps the index there
 MOST_DIGITS = 18  # of an index
@@ -97,7 +93,7 @@ def find_index(ledger: LedgerSequence, index: int, *, as_released: bool = False)
     stores only the last index of a batch. The index of a marker belongs to the next message. Entries that were written
     without interceptors are skipped.
 
-    `as_released` gives the answer of Pulsar 4.2.4: a marker may be the result (X-31), earlier indexes of the first
+    `as_released` gives the answer of Pulsar 4.2.4: a marker may be the result, earlier indexes of the first
     batch count as deleted, and nothing is found when the first entry has no index.
     """
     entries = Visible(ledger.ledgers.values())

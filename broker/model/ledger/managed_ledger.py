@@ -1,4 +1,22 @@
-"""The managed ledger: the entries of a topic in all its ledgers, and the publications that wait for a commit."""
+"""The managed ledger: the entries of a topic in all its ledgers, and the publications that wait for a commit.
+
+    ledgers      3 (closed)        7 (closed)        9 (open)
+    entries      0 1 2 3 4         0 1 2             0 1 2 3 | 4 5
+                 |                                         |     |
+          first position                      last confirmed     appended, not committed
+
+A topic is a list of ledgers, of which only the last one takes entries. A position is a ledger id and an entry id, and
+positions are compared as pairs. Ledger ids come from one counter of the cluster, so they have gaps. A ledger is closed
+when it has enough entries or bytes, or is old enough, and a load of the topic opens a new one, as in Pulsar.
+
+An entry that is appended gets its position at once, but nobody reads it before its commit: readers see entries up to
+the last confirmed one, or up to `max_read` while a transaction is open. Receipts follow the commit, too. A commit that
+fails takes back its entries and fences the topic, whose producers are told to create themselves again.
+
+Trimming deletes whole ledgers that every cursor has left behind and that retention lets go.
+
+A shadow topic (PIP-180) has a managed ledger too (`ShadowLedger`), which shows the entries of its source.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +24,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from pulsarium.broker.model.ledger.info_compression import InfoCompression, unpack
 from pulsarium.broker.model.ledger.ledger import NO_RETENTION, Ledger, Retention, consumed, not_retained
@@ -16,12 +34,10 @@ from pulsarium.broker.model.ledger.stores import Stat, Stores
 from pulsarium.broker.storage.interface import StorageError
 from pulsarium.proto.generated import MLDataFormats_pb2 as ml
 from pulsarium.proto.message_id import TxnId
-
-if TYPE_CHECKING:
-    from pulsarium.broker.model.ledger.shadow_ledger import ShadowLedger
+from pulsarium.proto.topic_name import TopicName
 
 
-class Pending:
+class PendingPublish:
     """An entry that waits for its commit, with the fields of its SEND and the publication to answer."""
 
     __slots__ = (
@@ -29,6 +45,7 @@ class Pending:
         "entry_id",
         "highest_sequence_id",
         "is_chunk",
+        "is_marker",
         "ledger_id",
         "messages",
         "publication",
@@ -48,6 +65,8 @@ class Pending:
         messages: int = 1,
         is_chunk: bool = False,
         txn: TxnId | None = None,
+        *,
+        is_marker: bool = False,
     ) -> None:
         self.publication = publication
         self.entry = entry  # b"" once the entry is in a ledger
@@ -55,6 +74,7 @@ class Pending:
         self.highest_sequence_id = highest_sequence_id
         self.messages = messages
         self.is_chunk = is_chunk
+        self.is_marker = is_marker  # a replicator's own message, which is no duplicate
         self.txn = txn
 
     @property
@@ -69,11 +89,11 @@ class Pending:
 class Publication(Protocol):
     """The receiver of commit results. Each call reports a run of the publication's own entries, in order."""
 
-    def persisted(self, entries: Sequence[Pending]) -> None: ...
+    def persisted(self, entries: Sequence[PendingPublish]) -> None: ...
 
-    def failed(self, entries: Sequence[Pending], error: Exception) -> None: ...
+    def failed(self, entries: Sequence[PendingPublish], error: Exception) -> None: ...
 
-    def forgotten(self, entries: Sequence[Pending]) -> None:
+    def forgotten(self, entries: Sequence[PendingPublish]) -> None:
         """Report entries that are committed while their topic is being deleted: their producer gets no answer."""
         ...
 
@@ -81,13 +101,13 @@ class Publication(Protocol):
 class Unwatched:
     """A publication that ignores the results. The writer of the entry waits for the commit instead, or ignores it."""
 
-    def persisted(self, entries: Sequence[Pending]) -> None:
+    def persisted(self, entries: Sequence[PendingPublish]) -> None:
         """Ignore the commit."""
 
-    def forgotten(self, entries: Sequence[Pending]) -> None:
+    def forgotten(self, entries: Sequence[PendingPublish]) -> None:
         """Ignore the commit."""
 
-    def failed(self, entries: Sequence[Pending], error: Exception) -> None:
+    def failed(self, entries: Sequence[PendingPublish], error: Exception) -> None:
         """Ignore the error, which the turn reports."""
 
 
@@ -142,16 +162,17 @@ class ManagedLedger(LedgerSequence):
         self.stat = Stat(self.created_ms, self.created_ms, 0)  # Pulsar stores the info once without a ledger
         self.entries_added = 0  # since the topic was loaded
         self.fenced = False
-        self.terminated: Position | None = None  # the last position of a terminated ledger (B-33)
+        self.terminated: Position | None = None  # the last position of a terminated ledger
         self.is_ended = False  # the termination is committed, and so are all entries
         self.properties: dict[str, str] = {}
         self._stores = stores
         self._turn = stores.turn
         self.listener = listener
         self.shadows: list[ShadowLedger] = []  # the shadow ledgers that show these entries
-        self._pending: list[Pending] = []  # entries of this turn
+        self._pending: list[PendingPublish] = []  # entries of this turn
         self._pending_turn = -1
-        self._unanswered: deque[list[Pending]] = deque()  # entries of all turns without a commit result, in order
+        # entries of all turns without a commit result, in order
+        self._unanswered: deque[list[PendingPublish]] = deque()
         self._undeleted: list[int] = []  # deleted ledgers that are still stored, because the commit failed
         config = stores.config
         self._max_entries = config.managedLedgerMaxEntriesPerLedger
@@ -279,7 +300,7 @@ class ManagedLedger(LedgerSequence):
 
     # appending
 
-    def append_run(self, run: Sequence[Pending]) -> None:
+    def append_run(self, run: Sequence[PendingPublish]) -> None:
         """Append entries, and set their positions. The `publication` of each receives the result of the commit.
 
         Raise `LedgerFencedError` after a failed commit, and `LedgerTerminatedError` when the ledger is terminated.
@@ -293,7 +314,7 @@ class ManagedLedger(LedgerSequence):
             self._pending_turn = turn.number
             self._pending = []
             self._unanswered.append(self._pending)
-            turn.after_commit(self._committed)
+            turn.after_publishing(self._committed)
             self._roll_over_when_due()
         ledger = self._current
         ledger_id, entries = ledger.id, [pending.entry for pending in run]
@@ -390,7 +411,7 @@ class ManagedLedger(LedgerSequence):
         """Delete the ledgers that all durable cursors have consumed, as far as retention allows.
 
         `slowest` is the lowest mark-delete position, or None without durable cursors. `going` receives the last deleted
-        position before its deletion (B-25).
+        position before its deletion.
         """
         if not self.fenced:
             gone = not_retained(consumed(self.ledgers, slowest), self.size, retention, self._stores.clock.now_ms())
@@ -419,7 +440,98 @@ class ManagedLedger(LedgerSequence):
         self._turn.after_commit(deleted)
 
 
-def _by_publication(pending: Iterable[Pending]) -> Iterator[tuple[Publication, list[Pending]]]:
+def _by_publication(pending: Iterable[PendingPublish]) -> Iterator[tuple[Publication, list[PendingPublish]]]:
     """Yield runs of entries with the same publication."""
     for publication, entries in groupby(pending, key=attrgetter("publication")):
         yield publication, list(entries)
+
+
+NOWHERE = -1  # the ledger id of a shadow without a source
+
+
+class ShadowLedger(ManagedLedger):
+    """Show the entries of another managed ledger up to the last one that this ledger knows. Store only properties."""
+
+    def __init__(
+        self, name: str, stores: Stores, kept: ml.ManagedLedgerInfo | None = None, listener: LedgerListener = NOBODY
+    ) -> None:
+        self.source: ManagedLedger | None = None
+        # the name in the shadow policy of the source
+        self.listed_as = str(TopicName.from_managed_ledger(name).partitioned_name)
+        super().__init__(name, stores, kept, listener)
+
+    @property
+    def owned(self) -> Iterable[Ledger]:
+        return ()
+
+    def _open_ledger(self) -> None:
+        self._hide()
+        self._store_info()
+
+    def _hide(self) -> None:
+        """Show no entries."""
+        self._current = Ledger(NOWHERE, self._cache, self._stores.clock.now_ms())
+        self.ledgers = {NOWHERE: self._current}
+        self.last_confirmed = Position(NOWHERE, -1)
+
+    # the source
+
+    def show(self, source: ManagedLedger) -> None:
+        """Show the current entries of `source`, and follow its new ones."""
+        self.leave()
+        self.source = source
+        self.transactions = source.transactions
+        source.shadows.append(self)
+        self.ledgers = {}
+        self.follow()
+
+    def follow(self) -> None:
+        """Show all entries that the source has now."""
+        assert self.source is not None
+        before = self.last_confirmed
+        for ledger in self.source.ledgers.values():
+            if ledger.id >= before.ledger_id:
+                self._current = self.ledgers[ledger.id] = ledger.view()
+        self.last_confirmed = self.source.last_confirmed
+        self.entries_added += self.count_after(before)
+        self.listener.confirmed()
+
+    def let_go(self, last: Position) -> None:
+        """Hide the entries up to `last`, because the source deletes them."""
+        if last >= self.last_confirmed:
+            self.follow()
+        self.listener.going(last)
+        self.ledgers = {ledger.id: ledger for ledger in self.ledgers.values() if ledger.id > last.ledger_id}
+
+    def leave(self) -> None:
+        """Stop following the source, and show no entries."""
+        if self.source is not None:
+            self.source.shadows.remove(self)
+            self.source = None
+        self._hide()
+
+    # only the source does this
+
+    def reopen(self) -> None:
+        self.entries_added = 0
+        if self.fenced:
+            self.fenced = False
+            self._store_info()
+
+    def roll_over_when_old(self) -> None:
+        """Do nothing: the source rolls over."""
+
+    def trim(
+        self,
+        slowest: Position | None,
+        retention: Retention = NO_RETENTION,
+        going: Callable[[Position], None] = lambda last: None,
+    ) -> None:
+        """Do nothing: the source trims, and its own subscriptions decide."""
+
+    def truncate(self, gone: Sequence[Ledger], going: Callable[[Position], None]) -> None:
+        """Do nothing: the source truncates."""
+
+    def forget(self) -> None:
+        self.leave()
+        super().forget()

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final, NamedTuple, cast
 
+from pulsarium.proto.numbers import LONG_MAX, NO_LEDGER, unsigned
+
 
 class Position(NamedTuple):
     """The ledger id and entry id of an entry. Entry -1 is the position before the first entry of a ledger."""
@@ -24,14 +26,5 @@ This takes two thirds of the time of `Position(...)`, whose own time grew by a f
 """
 
 EARLIEST = Position(-1, -1)
-LATEST = Position(2**63 - 1, 2**63 - 1)
-
-
-def signed(value: int) -> int:
-    """Return a ledger or entry id from the wire, a uint64 there, as the signed long of Pulsar."""
-    return value - 2**64 if value >= 2**63 else value
-
-
-def unsigned(value: int) -> int:
-    """Return a ledger or entry id as the uint64 of the wire."""
-    return value + 2**64 if value < 0 else value
+LATEST = Position(LONG_MAX, LONG_MAX)
+NOT_STORED = Position(NO_LEDGER, unsigned(-1))  # in the receipt of a message that was dropped

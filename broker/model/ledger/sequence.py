@@ -7,8 +7,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from itertools import accumulate, chain
 from typing import Any, TypeVar
 
-from pulsarium.broker.model.ledger.cache import EntryCache
-from pulsarium.broker.model.ledger.ledger import Ledger
+from pulsarium.broker.model.ledger.ledger import EntryCache, Ledger
 from pulsarium.broker.model.ledger.position import EARLIEST, Position
 from pulsarium.broker.model.ledger.transactions import TransactionEntries
 from pulsarium.broker.storage.interface import DamagedEntriesError, Storage

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from pulsarium.broker.clock import DelayTicks, SteeredTime
+from pulsarium.broker.clock import SteeredTime
 from pulsarium.broker.config.keys import Config
 from pulsarium.broker.config.profile import Profile
-from pulsarium.broker.model.ledger.cache import EntryCache
+from pulsarium.broker.model.delay_ticks import DelayTicks
+from pulsarium.broker.model.ledger.ledger import EntryCache
 from pulsarium.broker.storage.interface import Storage
 from pulsarium.broker.turn import Turn
 from pulsarium.proto.topic_name import TopicName

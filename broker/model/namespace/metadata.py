@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 from urllib.parse import quote, unquote
 
+from pulsarium.broker.model.errors import NotAllowedError
 from pulsarium.broker.model.policy.without_effect import Notices
 from pulsarium.broker.storage.interface import Done
 from pulsarium.proto.topic_name import TopicName
@@ -107,11 +108,19 @@ class Metadata:
         self.namespaces: dict[str, Json] = {}  # policies by "tenant/namespace", as REST shows them
         self.partitioned: dict[str, Json] = {}  # {"partitions": n, ...} by topic name
         self.topic_policies: dict[str, Json] = {}  # policies that were set, by topic name without partition
-        self.on_policies_changed: PoliciesChanged = lambda namespace, topic: None
-        self.on_topic_policies_changed: TopicPoliciesChanged = lambda topic, before, after: None
+        self.policies_listeners: list[PoliciesChanged] = []
+        self.topic_policies_listeners: list[TopicPoliciesChanged] = []
         self.without_effect = Notices(cluster)
         self.records = Records(keeps, self.without_effect.recorded)
         self._keeps = keeps
+
+    def _policies_changed(self, namespace: str, topic: TopicName | None) -> None:
+        for told in self.policies_listeners:
+            told(namespace, topic)
+
+    def _topic_policies_changed(self, topic: TopicName, before: Json, after: Json | None) -> None:
+        for told in self.topic_policies_listeners:
+            told(topic, before, after)
 
     # start
 
@@ -174,7 +183,7 @@ class Metadata:
         self.namespaces[name] = policies
         self.without_effect.changed(name, policies)
         self._keep(f"{TENANTS}/{name}", policies)
-        self.on_policies_changed(name, None)
+        self._policies_changed(name, None)
 
     def delete_namespace(self, name: str) -> None:
         for topic in map(TopicName.parse, list(self.topic_policies)):
@@ -182,7 +191,7 @@ class Metadata:
                 self.forget_topic_policies(topic)
         self.without_effect.changed(name, {})
         self._delete(self.namespaces, name, f"{TENANTS}/{name}")
-        self.on_policies_changed(name, None)
+        self._policies_changed(name, None)
         self.records.forget(LOCAL_POLICIES, name)
         self.records.forget(RESOURCE_QUOTAS, name)
 
@@ -213,6 +222,17 @@ class Metadata:
         prefix = f"{domain}://{namespace}/"
         return [name for name in self.partitioned if name.startswith(prefix)]
 
+    def check_partition(self, name: TopicName) -> None:
+        """Raise `NotAllowedError` for a partition of a topic that is not partitioned, or has fewer partitions."""
+        if name.partition_index < 0:
+            return
+        partitions = self.partitions_of(name.partitioned_name)
+        if not partitions:
+            raise NotAllowedError(f"Partition metadata not found for the partitioned topic: {name}")
+        if name.partition_index >= partitions:
+            text = f"Illegal topic partition name {name} with max allowed {partitions} partitions"
+            raise NotAllowedError(text)
+
     @staticmethod
     def _partitioned_path(topic: TopicName) -> str:
         return f"{PARTITIONED}/{_path_of(topic)}"
@@ -223,7 +243,7 @@ class Metadata:
         """Store the policies of a topic, and publish the change. {} deletes them."""
         before = self.topic_policies.get(str(topic), {})
         self.take_topic_policies(topic, policies)
-        self.on_topic_policies_changed(topic, before, policies)
+        self._topic_policies_changed(topic, before, policies)
 
     def take_topic_policies(self, topic: TopicName, policies: Json) -> None:
         """Store the policies of a topic without publishing the change."""
@@ -233,7 +253,7 @@ class Metadata:
             self.topic_policies.pop(str(topic), None)
         self.without_effect.changed(str(topic), {**global_of(policies), **policies})
         self._keep(f"{TOPIC_POLICIES}/{_path_of(topic)}", policies or None)
-        self.on_policies_changed(str(topic.namespace_name), topic)
+        self._policies_changed(str(topic.namespace_name), topic)
 
     def topic_policies_of(self, topic: TopicName) -> Json:
         """Return the policies that are set for a topic. Partitions have those of their partitioned topic."""
@@ -246,9 +266,9 @@ class Metadata:
         if before is not None:
             self.without_effect.changed(str(topic), {})
             path = f"{TOPIC_POLICIES}/{_path_of(topic)}"
-            self._delete(self.topic_policies, str(topic), path, lambda: self.on_policies_changed(namespace, topic))
-            self.on_policies_changed(namespace, topic)
-            self.on_topic_policies_changed(topic, before, None)
+            self._delete(self.topic_policies, str(topic), path, lambda: self._policies_changed(namespace, topic))
+            self._policies_changed(namespace, topic)
+            self._topic_policies_changed(topic, before, None)
 
     def _delete(self, values: dict[str, Json], name: str, path: str, back: Callable[[], None] = lambda: None) -> None:
         """Delete a value. If that is not committed, restore the value and call `back`."""

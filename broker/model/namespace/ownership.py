@@ -11,21 +11,22 @@ from pulsarium.broker.config.keys import Config
 from pulsarium.broker.model.errors import MetadataError
 from pulsarium.broker.model.namespace.metadata import Metadata
 from pulsarium.broker.model.namespace.policies import boundaries_of, bundle_of
-from pulsarium.proto.topic_name import NamespaceName, TopicName, change_events_of
+from pulsarium.proto.special_names import change_events_of
+from pulsarium.proto.topic_name import NamespaceName, TopicName
 
 
-class Member(Protocol):
+class ClusterMember(Protocol):
     """A broker, as its cluster knows it."""
 
     @property
     def alive(self) -> bool: ...
 
 
-M = TypeVar("M", bound=Member)
+M = TypeVar("M", bound=ClusterMember)
 
 
 @dataclass(frozen=True, slots=True)
-class Found(Generic[M]):
+class FoundOwner(Generic[M]):
     """The answer to a lookup: the owner, or with `redirect` the broker to ask next.
 
     `authoritative` tells that broker to serve the topic.
@@ -144,7 +145,7 @@ class Ownership(Generic[M]):
             self.assign(namespace, bundle, owner)
         return owner
 
-    def find(self, asked: M, topic: TopicName, *, authoritative: bool) -> Found[M] | None:
+    def find(self, asked: M, topic: TopicName, *, authoritative: bool) -> FoundOwner[M] | None:
         """Return the answer of the broker `asked` to a lookup, or None if the namespace does not exist.
 
         The leader assigns an unowned bundle to the least loaded broker. With `authoritative` it has chosen the broker
@@ -161,11 +162,11 @@ class Ownership(Generic[M]):
         if owner is not None:
             if len(self.members) == 1:
                 self._take(topic.namespace_name, bundle, owner)
-            return Found(owner)
+            return FoundOwner(owner)
         if not authoritative and asked is not self.leader:
-            return Found(self.leader, redirect=True, authoritative=False)
+            return FoundOwner(self.leader, redirect=True, authoritative=False)
         chosen = asked if authoritative else min(self.alive, key=lambda member: len(self.bundles_of(member)))
         if chosen is asked:
             self.assign(namespace, bundle, asked)
-            return Found(asked)
-        return Found(chosen, redirect=True)
+            return FoundOwner(asked)
+        return FoundOwner(chosen, redirect=True)

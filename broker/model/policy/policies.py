@@ -11,6 +11,7 @@ from typing import Any, Final
 from pulsarium.broker.config.keys import Config
 from pulsarium.broker.model.ledger.ledger import NO_RETENTION, Retention
 from pulsarium.proto.errors import InvalidTopicName
+from pulsarium.proto.special_names import has_system_name, is_change_events, is_dead_letter, is_system_topic
 from pulsarium.proto.topic_name import TopicName
 from pulsarium.rest import policies as rows
 from pulsarium.rest.policies import Policy
@@ -49,7 +50,7 @@ class Inactivity:
 
 
 @dataclass(frozen=True, slots=True)
-class Rate:
+class ConsumerSubscribeRate:
     """The subscribe rate of one consumer. 0 or less is no limit."""
 
     subscribes: int = 0
@@ -125,7 +126,7 @@ class Policies:
     dispatch_rate: DispatchRate = DispatchRate()
     subscription_dispatch_rate: DispatchRate = DispatchRate()  # of subscriptions without a rate of their own
     subscription_dispatch_rates: Mapping[str, DispatchRate] = field(default_factory=lambda: MappingProxyType({}))
-    subscribe_rate: Rate = Rate()
+    subscribe_rate: ConsumerSubscribeRate = ConsumerSubscribeRate()
     subscription_types: frozenset[str] = frozenset()  # the types that consumers may subscribe with
     schemas: SchemaPolicies = SchemaPolicies()
     shadows: frozenset[str] = frozenset()  # shadow topics that get new messages
@@ -153,6 +154,8 @@ OLDER_STRATEGIES: Mapping[str, str] = MappingProxyType(
     }
 )
 UNDEFINED = "UNDEFINED"
+CLUSTER_DISPATCH_RATE = "clusterDispatchRate"  # an older form of the dispatch rate
+NOT_FOR_SYSTEM_TOPICS = (rows.PUBLISH_RATE.kept, rows.DISPATCH_RATE.kept, CLUSTER_DISPATCH_RATE)
 
 
 def of_broker(row: Policy[Any], config: Config) -> Any:
@@ -217,7 +220,7 @@ def resolve(config: Config, namespace: Json, topic: Json = NOTHING) -> Policies:
         publish_rate=_publish_rate(config, topic, namespace),
         resource_group=namespace.get("resource_group_name", ""),
         dispatch_rate=_dispatch_rate(
-            _set_rate(config, rows.DISPATCH_RATE.kept, topic, namespace, older="clusterDispatchRate")
+            _set_rate(config, rows.DISPATCH_RATE.kept, topic, namespace, older=CLUSTER_DISPATCH_RATE)
             or of_broker(rows.DISPATCH_RATE, config)
         ),
         subscription_dispatch_rate=_dispatch_rate(
@@ -225,7 +228,9 @@ def resolve(config: Config, namespace: Json, topic: Json = NOTHING) -> Policies:
             or of_broker(rows.SUBSCRIPTION_DISPATCH_RATE, config)
         ),
         subscription_dispatch_rates=_rates_of_subscriptions(topic.get("subscriptionPolicies") or {}),
-        subscribe_rate=Rate(subscribes["subscribeThrottlingRatePerConsumer"], subscribes["ratePeriodInSecond"]),
+        subscribe_rate=ConsumerSubscribeRate(
+            subscribes["subscribeThrottlingRatePerConsumer"], subscribes["ratePeriodInSecond"]
+        ),
         subscription_types=frozenset(topic.get(types) or namespace.get(types) or config.subscriptionTypesEnabled),
         schemas=SchemaPolicies(
             strategy=_strategy(topic.get(STRATEGY), namespace, config.schemaCompatibilityStrategy),
@@ -278,20 +283,30 @@ def _rates_of_subscriptions(policies: Json) -> Mapping[str, DispatchRate]:
     return MappingProxyType({name: _dispatch_rate(rate) for name, rate in rates if rate is not None and _limits(rate)})
 
 
-def of_system_topic(policies: Policies, config: Config) -> Policies:
-    """Return the policies of a system topic.
+def resolve_system_topic(name: TopicName, config: Config, namespace: Json, topic: Json = NOTHING) -> Policies:
+    """Resolve the policies of a system topic.
 
     It stays as long as its namespace, and is compacted once it has any new byte. It need not be encrypted, because
-    brokers publish there and cannot encrypt.
+    brokers publish there and cannot encrypt. Limits of clients, and rates of its namespace, do not apply. What is
+    consumed of a topic with a system name is retained only by the topic's own policy.
     """
+    left = {key: value for key, value in namespace.items() if key not in NOT_FOR_SYSTEM_TOPICS}
+    policies = resolve(config, left, topic)
+    keeps = rows.RETENTION.kept in topic or not has_system_name(name)
     return replace(
         policies,
+        retention=policies.retention if keeps else NO_RETENTION,
+        deduplication=False,
+        max_producers=0,
+        max_consumers=0,
+        max_consumers_per_subscription=0,
+        max_subscriptions=0,
         message_ttl_seconds=0,
         backlog_quotas=MappingProxyType({}),
         inactivity=replace(policies.inactivity, delete=False),
         compaction_threshold=policies.compaction_threshold or 1,
         encryption_required=False,
-        subscribe_rate=Rate(),
+        subscribe_rate=ConsumerSubscribeRate(),
         resource_group="",
         schemas=replace(policies.schemas, strategy=config.systemTopicSchemaCompatibilityStrategy, auto_update=True),
     )
@@ -312,6 +327,18 @@ def auto_creation(config: Config, namespace: Json) -> AutoCreation:
         return AutoCreation(config.allowAutoTopicCreation, config.defaultNumPartitions if partitioned else 0)
     partitions = override.get("defaultNumPartitions", 0) if override.get("topicType") == "partitioned" else 0
     return AutoCreation(override.get("allowAutoTopicCreation", False), partitions)
+
+
+def auto_creation_of(name: TopicName, config: Config, namespace: Json) -> AutoCreation:
+    """Return the auto-creation policy of a topic, which has exceptions by name.
+
+    System topics are always created. Topics for dead letters never have partitions, as is true here of
+    `__change_events`, where the broker itself publishes.
+    """
+    policy = auto_creation(config, namespace)
+    if config.systemTopicEnabled and is_system_topic(name):
+        policy = replace(policy, allowed=True)
+    return replace(policy, partitions=0) if is_dead_letter(name) or is_change_events(name) else policy
 
 
 def most_topics(config: Config, namespace: Json) -> int:

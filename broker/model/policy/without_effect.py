@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from pulsarium.broker.logs import Log
+from pulsarium.broker.logs import PartLog
 
-log = Log("policies")
+log = PartLog("policies")
 
 Json = Mapping[str, Any]
 AFFINITIES = ("bookieAffinityGroup", "namespaceAntiAffinityGroup")

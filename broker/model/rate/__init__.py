@@ -1,1 +1,1 @@
-"""Rate limits of publishing, dispatch and subscribing (B-42)."""
+"""Rate limits of publishing, dispatch and subscribing."""

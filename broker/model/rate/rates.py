@@ -8,7 +8,8 @@ from typing import Any, Protocol
 
 from pulsarium.broker.clock import Timeline, Timer
 from pulsarium.broker.config.keys import Config
-from pulsarium.broker.model.policy.policies import DispatchRate, PublishRate
+from pulsarium.broker.model.errors import NotAllowedError
+from pulsarium.broker.model.policy.policies import ConsumerSubscribeRate, DispatchRate, PublishRate
 
 RESOLUTION = 0.016  # seconds between two updates of the tokens, as in Pulsar
 SLACK = 1e-6  # tolerance for sums of times, in seconds or tokens
@@ -90,7 +91,7 @@ class TokenBucket:
 REFILL = 0.01  # share of a second's tokens that must be there before a connection resumes
 
 
-class Publisher(Protocol):
+class RatedPublisher(Protocol):
     """A connection that publishes."""
 
     def pause_reading(self) -> None:
@@ -115,13 +116,17 @@ class PublishLimiter:
         self._buckets: list[tuple[TokenBucket, int]] = []  # each with the tokens that let a connection resume
         self._messages: TokenBucket | None = None
         self._bytes: TokenBucket | None = None
-        self._waiting: list[Publisher] = []  # in the order of their pauses
+        self._waiting: list[RatedPublisher] = []  # in the order of their pauses
         self._timer: Timer | None = None
 
     @property
     def is_active(self) -> bool:
         """Return whether there is any limit."""
         return bool(self._buckets)
+
+    def holds(self, client: RatedPublisher) -> bool:
+        """Return whether the limit pauses a connection."""
+        return client in self._waiting
 
     def update(self, rate: PublishRate) -> None:
         """Change the rate. The buckets begin with the tokens of one second."""
@@ -137,7 +142,7 @@ class PublishLimiter:
     def _bucket(self, rate: int) -> TokenBucket | None:
         return TokenBucket(self._clock, rate) if rate > 0 else None
 
-    def published(self, client: Publisher, messages: int, size: int) -> None:
+    def published(self, client: RatedPublisher, messages: int, size: int) -> None:
         """Take tokens for published messages of `size` bytes, and pause the connection if too few are left."""
         enough = True
         if self._messages is not None:
@@ -277,7 +282,7 @@ class BrokerLimits(Limits):
 FOLDER = "/admin/resourcegroups"
 
 
-class Records(Protocol):
+class ResourceGroupRecords(Protocol):
     """The metadata in which resource groups are stored."""
 
     def get(self, folder: str, *names: str) -> Any:
@@ -291,7 +296,7 @@ class ResourceGroups:
     reach this by exchanging their usage.
     """
 
-    def __init__(self, clock: Timeline, records: Records, *, limit_dispatch: bool) -> None:
+    def __init__(self, clock: Timeline, records: ResourceGroupRecords, *, limit_dispatch: bool) -> None:
         self._clock = clock
         self._records = records
         self._limit_dispatch = limit_dispatch
@@ -311,3 +316,36 @@ class ResourceGroups:
             rate = DispatchRate(group.get("dispatchRateInMsgs") or 0, group.get("dispatchRateInBytes") or 0)
             limits.dispatch.update(rate)
         return limits
+
+
+MANY_BUCKETS = 1_000  # above this number, full ones are removed
+
+
+class SubscribeRate:
+    """Limit how often one consumer may subscribe. A consumer is a host, a consumer name and an id."""
+
+    def __init__(self, clock: Timeline, rate: ConsumerSubscribeRate) -> None:
+        self._clock = clock
+        self._rate = rate
+        self._buckets: dict[tuple[str, str, int], TokenBucket] = {}
+
+    def check(self, address: str, consumer_name: str, consumer_id: int) -> None:
+        """Count a SUBSCRIBE, or raise `NotAllowedError` when it exceeds the rate."""
+        rate = self._rate
+        if rate.subscribes <= 0 or rate.period_seconds <= 0:
+            return
+        consumer = (address.partition(":")[0], consumer_name, consumer_id)
+        bucket = self._buckets.get(consumer)
+        if bucket is None:
+            self._forget_idle()
+            bucket = self._buckets[consumer] = TokenBucket(self._clock, rate.subscribes, rate.period_seconds)
+        if bucket.available() <= 0:
+            text, most = "Subscribe limited by subscribe rate limit per consumer.", rate.subscribes
+            raise NotAllowedError(text, limit="subscribeRate", allowed=most, seconds=rate.period_seconds)
+        bucket.take(1)
+
+    def _forget_idle(self) -> None:
+        """Remove full buckets, because a new bucket is full too."""
+        if len(self._buckets) >= MANY_BUCKETS:
+            limit = self._rate.subscribes
+            self._buckets = {each: bucket for each, bucket in self._buckets.items() if bucket.available() < limit}

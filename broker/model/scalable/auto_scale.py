@@ -23,7 +23,7 @@ class PolicyError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class AutoScalePolicy:
     """The effective policy of a topic: its own values over those of its namespace over broker.conf.
 
     Times are in seconds and rates a second. The rates are in the order of RATES.
@@ -86,12 +86,12 @@ BUCKET_OVERRIDES: Final[Mapping[str, type]] = {  # also set by those of a releas
 }
 
 
-def effective(config: Config, *overrides: Mapping[str, Any] | None, entry_buckets: bool) -> Policy:
+def effective(config: Config, *overrides: Mapping[str, Any] | None, entry_buckets: bool) -> AutoScalePolicy:
     """Return the policy of a topic. Later `overrides` count more. Raise `PolicyError` for contradictory values."""
     value: dict[str, Any] = {name: getattr(config, key_of(name)) for name in (*OVERRIDES, *BUCKET_OVERRIDES)}
     for each in overrides:
         value.update({name: given for name, given in (each or {}).items() if given is not None})
-    policy = Policy(
+    policy = AutoScalePolicy(
         value["enabled"],
         value["maxSegments"],
         value["minSegments"],
@@ -116,14 +116,14 @@ def key_of(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class SegmentLoad:
     """Rates a second of a segment, in the order of RATES, and the time since which they have been about the same."""
 
     rates: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
     since_ms: int = 0
 
 
-IDLE: Final = Load()
+IDLE: Final = SegmentLoad()
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ class Times:
     rebucket: int | None = None
 
 
-class Split(NamedTuple):
+class SplitDecision(NamedTuple):
     """The decision to split a segment."""
 
     segment: int
@@ -164,7 +164,7 @@ class Nothing(NamedTuple):
     blocked: str = ""
 
 
-Decision = Split | Merge | Rebucket | Nothing
+Decision = SplitDecision | Merge | Rebucket | Nothing
 NOTHING: Final = Nothing()
 MAX_SEGMENTS, MAX_BUCKETS, UNSPLITTABLE = "max_segments", "max_entry_buckets", "unsplittable"
 SPLIT_COOLDOWN, MERGE_COOLDOWN, REBUCKET_COOLDOWN = "split_cooldown", "merge_cooldown", "rebucket_cooldown"
@@ -176,13 +176,13 @@ class Situation:
     """The state of a topic, as a decision sees it. `consumers` is the largest number of a subscription."""
 
     layout: Layout
-    loads: Mapping[int, Load]
+    loads: Mapping[int, SegmentLoad]
     consumers: int
-    policy: Policy
+    policy: AutoScalePolicy
     now_ms: int
     times: Times = Times()
 
-    def load(self, segment: Segment) -> Load:
+    def load(self, segment: Segment) -> SegmentLoad:
         """Return the load of a segment, which is idle if it was not measured."""
         return self.loads.get(segment.id, IDLE)
 
@@ -225,7 +225,7 @@ def _split(now: Situation, active: Sequence[Segment], segment: Segment, reason: 
         return Nothing(UNSPLITTABLE)
     if now.within(now.times.split, now.policy.split_cooldown):
         return Nothing(SPLIT_COOLDOWN)
-    return Split(segment.id, reason)
+    return SplitDecision(segment.id, reason)
 
 
 def _more_buckets(now: Situation, active: Sequence[Segment], reason: str) -> Decision:

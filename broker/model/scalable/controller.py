@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Final
 
 from pulsarium.broker.clock import Clock, Timeline, Timer
-from pulsarium.broker.logs import Log
+from pulsarium.broker.logs import PartLog
 from pulsarium.broker.model.context import Context
 from pulsarium.broker.model.errors import BrokerServiceError
 from pulsarium.broker.model.namespace.metadata import Metadata
@@ -23,14 +23,14 @@ from pulsarium.broker.model.scalable.auto_scale import (
     NOTHING,
     REBUCKET_COOLDOWN,
     SPLIT_COOLDOWN,
+    AutoScalePolicy,
     Decision,
     Merge,
     Nothing,
-    Policy,
     PolicyError,
     Rebucket,
     Situation,
-    Split,
+    SplitDecision,
     Times,
     decide,
     effective,
@@ -42,7 +42,7 @@ from pulsarium.broker.model.scalable.registrations import Registrations, Rules
 from pulsarium.broker.model.scalable.topics import ScalableTopic, ScalableTopics
 from pulsarium.proto.topic_name import TopicName
 
-log = Log("scalable")
+log = PartLog("scalable")
 
 COLLECTION: Final = 60.0  # seconds between two looks for sealed segments that nobody needs
 POLICY: Final = "scalableTopicAutoScalePolicy"  # in the policies of a namespace
@@ -90,7 +90,7 @@ class Controller:
         buckets = stores.profile.entry_buckets
         rules = Rules(stores.config.scalableTopicConsumerSessionGracePeriodSeconds, as_m1=not buckets)
         self.registrations = Registrations(topic, stores.clock, stores.turn, rules)
-        self.registrations.on_changed = self.evaluate_soon
+        self.registrations.listeners.append(self.evaluate_soon)
         topic.observers[self._changed] = None
         self._retention_ms = retention_ms
         # from now on, and not for all topics at once: a segment that was sealed just now stays for a while
@@ -104,7 +104,7 @@ class Controller:
         """Stop all timers, because the topic is deleted or its broker leads it no more."""
         self.topic.observers.pop(self._changed, None)
         self.registrations.close()
-        self.registrations.on_changed = lambda: None
+        self.registrations.listeners.clear()
         self._stop_waiting()
         self._collection.cancel()
 
@@ -137,7 +137,7 @@ class Controller:
     # auto scale
 
     @property
-    def policy(self) -> Policy:
+    def policy(self) -> AutoScalePolicy:
         """Return the effective policy."""
         namespace = self._metadata.namespaces.get(str(self.topic.name.namespace_name), {})
         buckets = self._stores.profile.entry_buckets
@@ -187,8 +187,8 @@ class Controller:
         if error is None:
             self.evaluate_soon()
 
-    def _apply(self, decision: Split | Merge | Rebucket) -> None:
-        if isinstance(decision, Split):
+    def _apply(self, decision: SplitDecision | Merge | Rebucket) -> None:
+        if isinstance(decision, SplitDecision):
             self.topic.split(decision.segment)
         elif isinstance(decision, Merge):
             self.topic.merge(decision.first, decision.second)
@@ -205,8 +205,8 @@ class Controller:
         }
         last_ms, seconds = cool_downs.get(decision.blocked, (None, 0))
         if last_ms is not None:
-            rest = seconds - (now.now_ms - last_ms) / 1000
-            self._again = self._stores.clock.call_later(max(rest, 0.001), self.evaluate)
+            end_ms = max(last_ms + seconds * 1000, now.now_ms + 1)
+            self._again = self._stores.clock.call_at(end_ms, self.evaluate)
 
     def _stop_waiting(self) -> None:
         if self._again is not None:
@@ -214,8 +214,8 @@ class Controller:
             self._again = None
 
 
-def _described(decision: Split | Merge | Rebucket) -> tuple[str, tuple[int, ...]]:
-    if isinstance(decision, Split):
+def _described(decision: SplitDecision | Merge | Rebucket) -> tuple[str, tuple[int, ...]]:
+    if isinstance(decision, SplitDecision):
         return "split", (decision.segment,)
     if isinstance(decision, Merge):
         return "merge", (decision.first, decision.second)

@@ -7,7 +7,15 @@ from typing import Any, Final, NamedTuple
 
 from pulsarium.broker.clock import instant_text
 from pulsarium.broker.model.scalable import auto_scale
-from pulsarium.broker.model.scalable.auto_scale import REASONS, Merge, Nothing, PolicyError, Rebucket, Situation, Split
+from pulsarium.broker.model.scalable.auto_scale import (
+    REASONS,
+    Merge,
+    Nothing,
+    PolicyError,
+    Rebucket,
+    Situation,
+    SplitDecision,
+)
 from pulsarium.broker.model.scalable.controller import BY_HAND, Controller, Operation
 from pulsarium.broker.model.scalable.topics import ScalableTopic
 
@@ -80,7 +88,7 @@ def _next(now: Situation) -> tuple[str, str]:
             return STEADY, "no split, merge or rebucket is due"
         case Nothing(blocked):
             return blocked, _BLOCKED[blocked].format(now=now)
-        case Split(segment, reason):
+        case SplitDecision(segment, reason):
             return "due", f"a split of segment {segment} is due, because of {reason}"
         case Merge(first, second, reason):
             return "due", f"a merge of segments {first} and {second} is due, because of {reason}"

@@ -1,6 +1,20 @@
 """The layout of a scalable topic: a graph of segments, whose active ones tile the hash space (PIP-460).
 
-A layout is immutable. Each change returns a new layout, of a higher epoch, and never uses a segment id again.
+    epoch 0          epoch 1: split of 0        epoch 2: merge of 1 and 2
+
+    [0......ffff]    [1....7fff][2....ffff]     [3............ffff]
+     active           0 is sealed                0, 1 and 2 are sealed
+
+A layout is immutable. Each change returns a new layout, of a higher epoch, and never uses a segment id again. These
+invariants hold for each layout:
+
+- The ranges of the active segments cover all hashes, without a gap or an overlap. A message has one segment.
+- A sealed segment takes no messages, and keeps those it has. Its children are what it was split or merged into.
+- Parents come before children: a consumer that keeps the order of keys reads a segment after all of its parents. So the
+  order of a key lasts over splits and merges.
+
+Producers follow the newest layout. Consumers need the old segments until they are drained, so a sealed segment leaves
+the layout only when its messages do.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pulsarium.broker.model.scalable.auto_scale import Load
+from pulsarium.broker.model.scalable.auto_scale import SegmentLoad
 from pulsarium.broker.model.scalable.topics import ScalableTopic
 from pulsarium.broker.model.topic.base import Topic
 
@@ -14,7 +14,7 @@ class Meter:
     """The loads of the active segments. A load changes only when a rate changes by more than a part of itself."""
 
     def __init__(self, topic: ScalableTopic, threshold: float) -> None:
-        self.loads: dict[int, Load] = {}
+        self.loads: dict[int, SegmentLoad] = {}
         self._topic = topic
         self._threshold = threshold
         self._counts: dict[int, tuple[Topic | None, Counts]] = {}
@@ -29,7 +29,7 @@ class Meter:
         if begun_ms is None or begun_ms >= now_ms:
             return
         seconds = (now_ms - begun_ms) / 1000
-        loads: dict[int, Load] = {}
+        loads: dict[int, SegmentLoad] = {}
         for number, (topic, count) in counts.items():
             old_topic, old = before.get(number, (topic, NONE))
             if old_topic is not topic:  # loaded again, so the counters began at 0
@@ -37,7 +37,7 @@ class Meter:
             rates = tuple((new - former) / seconds for new, former in zip(count, old, strict=True))
             known = self.loads.get(number)
             same = known is not None and all(map(self._is_same, known.rates, rates))
-            loads[number] = known if known is not None and same else Load(rates, now_ms)  # type: ignore[arg-type]
+            loads[number] = known if known is not None and same else SegmentLoad(rates, now_ms)  # type: ignore[arg-type]
         self.loads = loads
 
     def _is_same(self, known: float, rate: float) -> bool:

@@ -45,7 +45,7 @@ class Assignee(Protocol):
         ...
 
 
-class Topic(Protocol):
+class RegisteredTopic(Protocol):
     """The scalable topic that consumers register with."""
 
     made: dict[str, str]  # types of the subscriptions that were made over REST
@@ -90,7 +90,7 @@ class Keeper(Protocol):
 
 
 @dataclass(slots=True)
-class Member:
+class RegisteredMember:
     """A registered consumer. Without a client, the consumer is disconnected and its grace period runs."""
 
     name: str
@@ -106,18 +106,22 @@ class InvalidRegistrationError(BrokerServiceError):
 class Registrations:
     """The subscriptions of a scalable topic that the metadata has, and their registered consumers."""
 
-    def __init__(self, topic: Topic, clock: Timeline, keeper: Keeper, rules: Rules) -> None:
+    def __init__(self, topic: RegisteredTopic, clock: Timeline, keeper: Keeper, rules: Rules) -> None:
         self.topic = topic
         self.clock = clock
         self.keeper = keeper
         self.rules = rules
-        self._groups: dict[str, Group] = {}
-        self.on_changed: Callable[[], None] = lambda: None  # the number of consumers has changed
+        self._groups: dict[str, SubscriptionGroup] = {}
+        self.listeners: list[Callable[[], None]] = []  # called when the number of consumers has changed
         for subscription, names in topic.registered.items():
             self._group(subscription).restore(names)
 
-    def _group(self, subscription: str) -> Group:
-        return self._groups.setdefault(subscription, Group(self, subscription))
+    def _group(self, subscription: str) -> SubscriptionGroup:
+        return self._groups.setdefault(subscription, SubscriptionGroup(self, subscription))
+
+    def _tell(self) -> None:
+        for told in self.listeners:
+            told()
 
     # subscriptions
 
@@ -136,7 +140,7 @@ class Registrations:
         group = self._groups.pop(subscription, None)
         if group is not None:
             group.close()
-            self.on_changed()
+            self._tell()
 
     def assigned(self, subscription: str) -> list[tuple[str, bool, list[int]]]:
         """Return the name of each registered consumer, whether it is connected, and the ids of its segments."""
@@ -219,7 +223,7 @@ class Registrations:
 
     # what a group needs
 
-    def keep(self, group: Group) -> None:
+    def keep(self, group: SubscriptionGroup) -> None:
         """Store the registrations of a group, and forget a group that has none."""
         if group.members:
             self.topic.registered[group.subscription] = list(group.members)
@@ -227,15 +231,15 @@ class Registrations:
             del self._groups[group.subscription]
             self.topic.registered.pop(group.subscription, None)
         self.topic.save()
-        self.on_changed()
+        self._tell()
 
 
-class Group:
+class SubscriptionGroup:
     """The consumers of one subscription."""
 
     def __init__(self, registrations: Registrations, subscription: str) -> None:
         self.subscription = subscription
-        self.members: dict[str, Member] = {}  # in the order in which they joined
+        self.members: dict[str, RegisteredMember] = {}  # in the order in which they joined
         self.ordered = False  # a consumer needs the order of keys; not known of restored ones until they are back
         self.drained: set[int] = set()
         self._all = registrations
@@ -247,7 +251,7 @@ class Group:
     def restore(self, names: Sequence[str]) -> None:
         """Load registrations from the metadata. Their consumers have the whole grace period to come back."""
         for name in names:
-            self.disconnect(self.members.setdefault(name, Member(name)))
+            self.disconnect(self.members.setdefault(name, RegisteredMember(name)))
 
     def join(self, name: str, client: Assignee, consumer_id: int, *, ordered: bool) -> Assignment:
         """Add a consumer, or connect a known one, and return its assignment."""
@@ -262,18 +266,18 @@ class Group:
             assignment = self.assignments()[name]
             self._tell(member, assignment)
             return assignment
-        member = self.members[name] = Member(name, client, consumer_id)
+        member = self.members[name] = RegisteredMember(name, client, consumer_id)
         self._all.keep(self)
         self._all.keeper.after_commit(lambda error: None if error is None else self._not_kept(member))
         assignments = self._tell_all()
         self._look_soon()
         return assignments[name]
 
-    def _not_kept(self, member: Member) -> None:
+    def _not_kept(self, member: RegisteredMember) -> None:
         if self.members.get(member.name) is member:
             self.remove(member.name)
 
-    def disconnect(self, member: Member) -> None:
+    def disconnect(self, member: RegisteredMember) -> None:
         """Begin the grace period of a consumer."""
         self._stop(member)
         member.client = None
@@ -292,7 +296,7 @@ class Group:
             self.close()
 
     @staticmethod
-    def _stop(member: Member) -> None:
+    def _stop(member: RegisteredMember) -> None:
         if member.grace is not None:
             member.grace.cancel()
             member.grace = None
@@ -325,7 +329,7 @@ class Group:
             self._tell(member, assignments[member.name])
         return assignments
 
-    def _tell(self, member: Member, assignment: Assignment) -> None:
+    def _tell(self, member: RegisteredMember, assignment: Assignment) -> None:
         client, consumer_id = member.client, member.consumer_id
         if client is not None:
             self._all.keeper.after_commit(

@@ -25,27 +25,50 @@ AVRO_TYPES: Final = frozenset({"AVRO", "JSON", "PROTOBUF"})  # defined in Avro's
 
 @dataclass(frozen=True, slots=True)
 class SchemaData:
-    """A schema: `type` is a SchemaType, and `data` its definition."""
+    """A schema: `type` is a SchemaType, and `data` its definition.
+
+    The properties stay encoded, because one schema may have hundreds of thousands, and most commands only pass them on.
+    """
 
     type: str
     data: bytes = b""
-    properties: tuple[tuple[str, str], ...] = ()
+    encoded_properties: bytes = b""
 
     @classmethod
-    def from_proto(cls, sent: pb.Schema) -> SchemaData:
-        pairs: Iterable[Any] = sent.properties  # Schema.Type.KeyValue hides the message from the type checker
-        return cls(TYPES[sent.type], sent.schema_data, tuple((pair.key, pair.value) for pair in pairs))
+    def of(cls, kind: str, data: bytes, properties: Mapping[str, str]) -> SchemaData:
+        return cls(kind, data, encoded(properties.items()))
+
+    @classmethod
+    def taken_from(cls, sent: pb.Schema) -> SchemaData:
+        """Return the schema of a message, and leave the message empty: a copy of its properties would take long."""
+        kind, data = TYPES[sent.type], sent.schema_data
+        for name in ("name", "schema_data", "type"):
+            sent.ClearField(name)
+        properties = sent.SerializePartialToString()
+        sent.Clear()
+        return cls(kind, data, properties)
 
     def to_proto(self, name: str) -> pb.Schema:
-        schema = pb.Schema(name=name, schema_data=self.data)
-        schema.type = TYPES.index("NONE" if self.type == "BYTES" else self.type)  # type: ignore[assignment]
-        for key, value in self.properties:
-            schema.properties.add(key=key, value=value)
+        schema = pb.Schema()
+        self.fill(schema, name)
         return schema
 
+    def fill(self, schema: pb.Schema, name: str) -> None:
+        """Set all fields of a message."""
+        schema.name, schema.schema_data = name, self.data
+        schema.type = TYPES.index("NONE" if self.type == "BYTES" else self.type)  # type: ignore[assignment]
+        schema.MergeFromString(self.encoded_properties)
+
     @property
-    def texts(self) -> Mapping[str, str]:
-        return dict(self.properties)
+    def properties(self) -> dict[str, str]:
+        """Return the properties, decoded."""
+        pairs: Iterable[Any] = pb.Schema.FromString(self.encoded_properties).properties
+        return {pair.key: pair.value for pair in pairs}
+
+    @property
+    def size(self) -> int:
+        """Return the bytes of definition and properties."""
+        return len(self.data) + len(self.encoded_properties)
 
     def definition(self) -> Definition:
         """Return the definition of an Avro type. Raise `DefinitionError` when `data` is none."""
@@ -59,6 +82,14 @@ class SchemaData:
             return self.definition().equals(definition)
         except DefinitionError:  # the schema was stored without validation
             return False
+
+
+def encoded(properties: Iterable[tuple[str, str]]) -> bytes:
+    """Return properties as a `pb.Schema` has them, for `SchemaData`."""
+    schema = pb.Schema()
+    for key, value in properties:
+        schema.properties.add(key=key, value=value)
+    return schema.SerializePartialToString()
 
 
 EXCEPTIONS = "org.apache.pulsar.broker.service.schema.exceptions"
@@ -144,7 +175,7 @@ def joined(key: bytes, value: bytes) -> bytes:
 
 
 def _part(schema: SchemaData, what: str, data: bytes) -> SchemaData:
-    texts = schema.texts
+    texts = schema.properties
     kind = texts.get(f"{what}.schema.type", "BYTES")
     if kind not in SCHEMA_TYPES:
         text = f"No enum constant org.apache.pulsar.common.schema.SchemaType.{kind}"
@@ -155,4 +186,4 @@ def _part(schema: SchemaData, what: str, data: bytes) -> SchemaData:
     except (ValueError, RecursionError):
         raise MalformedSchemaError("com.google.gson.JsonSyntaxException") from None
     pairs = properties.items() if isinstance(properties, dict) else ()
-    return SchemaData(kind, data, tuple((str(name), str(value)) for name, value in pairs))
+    return SchemaData.of(kind, data, {str(name): str(value) for name, value in pairs})

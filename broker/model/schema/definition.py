@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from pulsarium.broker.jackson import JsonParseError, parse
+from pulsarium.broker.jackson.errors import JsonError, NoContent
+from pulsarium.broker.jackson.parsing import parse_first
 
 RECORDS: Final = ("record", "error")
 NAMED: Final = (*RECORDS, "enum", "fixed")
@@ -139,13 +140,13 @@ class Definition:
 def read_definition(data: bytes) -> Definition:
     """Read a definition from its JSON. Raise `DefinitionError` when the JSON is none."""
     try:
-        sent = parse(data.decode(errors="replace"))
-    except EOFError:
+        sent, text, end = parse_first(data.decode(errors="replace"))
+    except NoContent:
         raise _refused("Cannot parse <null> schema") from None
-    except JsonParseError as error:
-        raise _refused(str(error)) from None
-    except ValueError as error:
-        raise _refused(f"dangling content after end of schema: {error}") from None
+    except JsonError as error:
+        raise _refused(f"{error.java_class}: {error}") from None
+    if rest := text[end:].strip():
+        raise _refused(f"dangling content after end of schema: {rest}")
     reader = _Reader()
     tree = reader.schema(sent, "")
     for name in reader.wanted:

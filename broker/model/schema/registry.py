@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
+from pulsarium.broker.model.errors import BrokerServiceError
 from pulsarium.broker.model.namespace.metadata import Keeps
 from pulsarium.broker.model.schema.compatibility import ALWAYS, check, is_transitive
-from pulsarium.broker.model.schema.data import AVRO_TYPES, NoSchemaError, SchemaData
+from pulsarium.broker.model.schema.data import AVRO_TYPES, NoSchemaError, SchemaData, SchemaError, encoded
 from pulsarium.broker.model.schema.definition import DefinitionError
 from pulsarium.broker.model.schema.validation import validate
+from pulsarium.broker.storage.interface import Done
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 
+T = TypeVar("T")
+
 SCHEMAS = "/schemas/"
+LARGE = 1 << 14  # bytes of definitions and properties
 NO_VERSION = b""
 NOTHING = SchemaData("NONE")
 
@@ -32,8 +38,8 @@ class StoredSchema:
     version: int
     schema: SchemaData
     timestamp_ms: int
-    ledger_id: int = -1  # the ledger of its own that Pulsar stores the schema in
-    deleted: bool = False
+    ledger_id: int  # the ledger of its own that Pulsar stores the schema in
+    deleted: bool
 
     @property
     def data(self) -> bytes:
@@ -44,32 +50,88 @@ class StoredSchema:
         """Return the version as clients see it: 8 bytes, big-endian."""
         return self.version.to_bytes(8, "big")
 
-    def to_proto(self, topic: TopicName) -> pb.Schema:
-        """Return the schema for GET_SCHEMA_RESPONSE, named after the topic."""
-        return self.schema.to_proto(topic.schema_name)
-
     def kept(self, topic: TopicName) -> bytes:
-        schema = self.to_proto(topic)
-        for key, value in zip(OURS, (self.timestamp_ms, self.ledger_id, int(self.deleted)), strict=True):
-            schema.properties.add(key=key, value=str(value))
-        return schema.SerializeToString()
+        bare = replace(self.schema, encoded_properties=b"").to_proto(topic.schema_name).SerializeToString()
+        ours = encoded(zip(OURS, map(str, (self.timestamp_ms, self.ledger_id, int(self.deleted))), strict=True))
+        return bare + self.schema.encoded_properties + ours  # protobuf merges concatenated messages
 
     @classmethod
     def read(cls, version: int, kept: bytes) -> StoredSchema:
-        schema = SchemaData.from_proto(pb.Schema.FromString(kept))
-        timestamp, deleted = (int(schema.texts.get(key, 0)) for key in (TIMESTAMP, DELETED))
-        ledger = int(schema.texts.get(LEDGER, -1))  # older versions stored none
-        theirs = replace(schema, properties=tuple(pair for pair in schema.properties if pair[0] not in OURS))
-        return cls(version, theirs, timestamp, ledger, bool(deleted))
+        schema = pb.Schema.FromString(kept)
+        pairs: Any = schema.properties  # Schema.Type.KeyValue hides the message from the type checker
+        timestamp, ledger, deleted = (int(pair.value) for pair in pairs[-len(OURS) :])
+        del schema.properties[-len(OURS) :]
+        return cls(version, SchemaData.taken_from(schema), timestamp, ledger, bool(deleted))
+
+
+Question = tuple[Callable[..., Any], tuple[Hashable, ...]]
+Answers = dict[Question, tuple[Any, SchemaError | None]]
+"""Answers to questions about schemas, or refusals, by the question."""
+
+
+class _Nowhere:
+    """A store for rehearsals, which keeps nothing."""
+
+    def store(self, path: str, value: bytes | None) -> None: ...
+
+    def after_commit(self, done: Done) -> None: ...
 
 
 class SchemaRegistry:
-    """The versions of each topic's schema. Partitions share the schema of their topic."""
+    """The versions of each topic's schema. Partitions share the schema of their topic.
+
+    A large schema is judged by a thread first (`rehearsal`), which finds the answers to all questions about it. The
+    registry then does the same again on the event loop, and `knows` the answers.
+    """
 
     def __init__(self, keeps: Keeps, next_ledger_id: Callable[[], int] = lambda: -1) -> None:
         self._versions: dict[str, list[StoredSchema]] = {}
         self._keeps = keeps
         self._next_ledger_id = next_ledger_id
+        self._answers: Answers | None = None
+
+    # large schemas
+
+    def is_large(self, topic: TopicName, size: int) -> bool:
+        """Return whether judging a schema of `size` bytes may take more than a slice of the event loop."""
+        return size + sum(each.schema.size for each in self.versions(topic)) > LARGE
+
+    def rehearsal(self, topic: TopicName, act: Callable[[SchemaRegistry], object]) -> Callable[[], Answers]:
+        """Return a function for a thread, which does `act` with a copy and returns the answers that `act` needs."""
+        copy = SchemaRegistry(_Nowhere())
+        copy._versions[topic.schema_name] = [*self.all(topic)]
+        answers = copy._answers = {}
+
+        def rehearse() -> Answers:
+            with suppress(BrokerServiceError):
+                act(copy)
+            return answers
+
+        return rehearse
+
+    @contextmanager
+    def knows(self, answers: Answers) -> Iterator[None]:
+        """Use the answers of a rehearsal."""
+        self._answers = answers
+        try:
+            yield
+        finally:
+            self._answers = None
+
+    def _ask(self, question: Callable[..., T], *about: Hashable) -> T:
+        answers = self._answers
+        if answers is None:
+            return question(*about)
+        if (question, about) not in answers:
+            try:
+                answers[question, about] = question(*about), None
+            except SchemaError as error:
+                answers[question, about] = None, error
+        answer, refusal = answers[question, about]
+        if refusal is not None:
+            raise refusal
+        known: T = answer
+        return known
 
     def recover(self, kept: dict[str, bytes]) -> None:
         """Replace all versions by those that the store has."""
@@ -102,12 +164,9 @@ class SchemaRegistry:
         exact = self.find_exact(topic, schema)
         if exact is not None or schema.type not in AVRO_TYPES:
             return exact
-        with suppress(DefinitionError):
-            definition = schema.definition()
-            return next(
-                (each for each in self.versions(topic) if each.schema.is_defined_as(schema.type, definition)), None
-            )
-        return None
+        versions = self.versions(topic)
+        index = self._ask(_equal, tuple(each.schema for each in versions), schema)
+        return None if index is None else versions[index]
 
     def find_exact(self, topic: TopicName, schema: SchemaData) -> StoredSchema | None:
         """Return the version with the same bytes of definition, or None."""
@@ -127,20 +186,25 @@ class SchemaRegistry:
 
         Raise `SchemaError` when it is refused.
         """
-        validate(schema)
+        self._ask(validate, schema)
         known = self.find(topic, schema)
         if known is not None:
             return known
         self.check(topic, schema, strategy)
         return self._append(topic, schema, now_ms)
 
+    def examine(self, topic: TopicName, schema: SchemaData, strategy: str) -> None:
+        """Raise `SchemaError` for a schema that is invalid, or does not fit the existing versions."""
+        self._ask(validate, schema)
+        self.check(topic, schema, strategy)
+
     def check(self, topic: TopicName, schema: SchemaData, strategy: str) -> None:
         """Raise `IncompatibleSchemaError` unless a schema fits the existing versions."""
         versions = [each.schema for each in self.versions(topic)]
         if is_transitive(strategy):
-            check(versions, schema, strategy)
+            self._ask(check, tuple(versions), schema, strategy)
         elif versions and (versions[-1].type, versions[-1].data) != (schema.type, schema.data):
-            check(versions[-1:], schema, strategy)
+            self._ask(check, tuple(versions[-1:]), schema, strategy)
 
     def check_consumer(self, topic: TopicName, schema: SchemaData, strategy: str) -> None:
         """Raise `SchemaError` unless a consumer with this schema can read the newest version.
@@ -155,14 +219,13 @@ class SchemaRegistry:
         if strategy in ("BACKWARD", "FORWARD", "FORWARD_TRANSITIVE", "FULL"):
             self.check(topic, schema, "BACKWARD")
         else:  # BACKWARD_TRANSITIVE, FULL_TRANSITIVE, ALWAYS_INCOMPATIBLE: all versions, as for a producer
-            check(versions, schema, strategy)
+            self._ask(check, tuple(versions), schema, strategy)
 
-    def get_or_create(self, topic: TopicName, schema: pb.Schema, now_ms: int) -> bytes:
-        """Return the version of a schema, added without a check if it is new. Return b"" for the type None."""
-        if schema.type == pb.Schema.Type.Value("None"):
+    def get_or_create(self, topic: TopicName, schema: SchemaData, now_ms: int) -> bytes:
+        """Return the version of a schema, added without a check if it is new. Return b"" for the type NONE."""
+        if schema.type == "NONE":
             return NO_VERSION
-        data = SchemaData.from_proto(schema)
-        return (self.find(topic, data) or self._append(topic, data, now_ms)).version_bytes
+        return (self.find(topic, schema) or self._append(topic, schema, now_ms)).version_bytes
 
     def mark_deleted(self, topic: TopicName, now_ms: int) -> StoredSchema:
         """Mark the schema as deleted. Later versions continue the count."""
@@ -193,3 +256,11 @@ class SchemaRegistry:
 
     def _path(self, topic: TopicName, version: int) -> str:
         return f"{SCHEMAS}{topic.schema_name}/{version:020d}"
+
+
+def _equal(versions: Sequence[SchemaData], schema: SchemaData) -> int | None:
+    """Return the index of the first version with an equal definition, or None."""
+    with suppress(DefinitionError):
+        definition = schema.definition()
+        return next((i for i, each in enumerate(versions) if each.is_defined_as(schema.type, definition)), None)
+    return None

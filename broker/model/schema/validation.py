@@ -8,7 +8,8 @@ from typing import Any
 from google.protobuf import descriptor_pb2, descriptor_pool
 from google.protobuf.message import DecodeError
 
-from pulsarium.broker import jackson
+from pulsarium.broker.jackson.errors import JsonError
+from pulsarium.broker.jackson.parsing import parse
 from pulsarium.broker.model.schema.data import AVRO_TYPES, CLIENT_SIDE, InvalidSchemaDataError, SchemaData, split
 from pulsarium.broker.model.schema.definition import DefinitionError
 
@@ -22,7 +23,6 @@ NO_FILE = (
     ' "fileDescriptorProto" is null'
 )
 NO_SETS = f"{PROTOBUF}.InvalidProtocolBufferException: Protocol message contained an invalid tag (zero)."
-NOTHING = "com.fasterxml.jackson.databind.exc.MismatchedInputException: No content to map due to end-of-input"
 
 
 def root_name(data: bytes) -> str:
@@ -52,11 +52,9 @@ def root_name(data: bytes) -> str:
 
 def _json(data: bytes) -> dict[str, Any]:
     try:
-        sent = jackson.parse(data.decode(errors="replace"))
-    except EOFError:
-        raise _broken(NOTHING) from None
-    except ValueError as error:
-        raise _broken(str(error)) from None
+        sent = parse(data.decode(errors="replace"))
+    except JsonError as error:
+        raise _broken(f"{error.java_class}: {error}") from None
     if not isinstance(sent, dict):
         raise _broken("com.fasterxml.jackson.databind.exc.MismatchedInputException: no object")
     return sent

@@ -1,43 +1,37 @@
-"""Subscriptions of persistent topics: a cursor and a dispatcher."""
+"""Subscriptions of persistent topics: a cursor and a dispatcher, and retries of what the store cannot read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Generator, Iterable, Sequence
+from functools import partial
+from typing import Protocol
 
+from pulsarium.broker.clock import Timer
+from pulsarium.broker.logs import PartLog
 from pulsarium.broker.model.client import Client
-from pulsarium.broker.model.compaction.compacted import CompactedTopic, is_compacted_away
+from pulsarium.broker.model.compaction.compacted import CompactedTopic, CompactionOf, is_compacted_away
 from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
+from pulsarium.broker.model.cursor.pending_acks import PendingAcks
+from pulsarium.broker.model.cursor.pending_record import PendingEntry
+from pulsarium.broker.model.cursor.records import NO_PROPERTIES, CursorProperties
 from pulsarium.broker.model.errors import BrokerServiceError, ServiceNotReadyError
-from pulsarium.broker.model.ledger.position import Position, signed
+from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
+from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.policy import without_effect
 from pulsarium.broker.model.rate.rates import DispatchLimiter, PublishAverage
-from pulsarium.broker.model.subscription.base import SubscribedTopic, Subscription
-from pulsarium.broker.model.subscription.consumer import INT_MAX, Consumer, ConsumerOptions
-from pulsarium.broker.model.subscription.dispatcher import Dispatcher, Reason
-from pulsarium.broker.model.subscription.skip import CUMULATIVE, MarkMoves, MovedBy
+from pulsarium.broker.model.subscription.base import INT_MAX, Consumer, Dispatcher, SubscribedTopic, Subscription
+from pulsarium.broker.model.subscription.mark_moves import CUMULATIVE, MarkMoves, MovedBy
+from pulsarium.broker.model.subscription.options import ConsumerOptions
+from pulsarium.broker.model.subscription.reasons import Reason
 from pulsarium.broker.model.subscription.throttle import Throttle
-from pulsarium.broker.model.subscription.unreadable import Unreadable
-from pulsarium.broker.storage.interface import StorageError
+from pulsarium.broker.storage.interface import DamagedEntriesError, StorageError
 from pulsarium.proto.entry import visible_metadata
+from pulsarium.proto.message_id import TxnId
+from pulsarium.proto.numbers import signed
 
-if TYPE_CHECKING:
-    from pulsarium.broker.model.cursor.pending_acks import PendingAcks
-    from pulsarium.broker.model.cursor.pending_record import Acked
-    from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
-    from pulsarium.proto.message_id import TxnId
-
+log = PartLog("dispatch")
 
 REPLICATED = "pulsar.replicated.subscription"
-NO_PROPERTIES: Mapping[str, int] = MappingProxyType({})
-
-
-class Compaction(Protocol):
-    """Compaction of a topic, as its subscriptions see it."""
-
-    @property
-    def compacted(self) -> CompactedTopic: ...
 
 
 class SubscribedPersistentTopic(SubscribedTopic, Protocol):
@@ -50,7 +44,7 @@ class SubscribedPersistentTopic(SubscribedTopic, Protocol):
     def ledger(self) -> ManagedLedger: ...
 
     @property
-    def compaction(self) -> Compaction: ...
+    def compaction(self) -> CompactionOf: ...
 
     @property
     def publish_average(self) -> PublishAverage: ...
@@ -79,7 +73,7 @@ class PersistentSubscription(Subscription):
         self.reason = Reason.NO_CONSUMER  # why the last dispatch stopped
         self.resetting = False
         self.mark_delete_advanced_ms = 0
-        self.used = topic.stores.clock.monotonic()  # time of the last known use; loading the topic counts, as in Pulsar
+        self.used_ms = topic.now_ms()  # time of the last known use; loading the topic counts, as in Pulsar
         self.unreadable = Unreadable(self)
         self.mark_moves = MarkMoves(cursor.mark_delete)
         self.throttle = Throttle(cursor, topic.stores, topic.publish_average, self.dispatch_soon)
@@ -112,14 +106,14 @@ class PersistentSubscription(Subscription):
         if replicated and not self.replicated:
             without_effect.tell(without_effect.REPLICATED, f"{self.topic.name}/{self.name}")
         others = {key: value for key, value in self.cursor.properties.items() if key != REPLICATED}
-        self.cursor.properties = ({REPLICATED: 1} if replicated else {}) | others
+        self.cursor.properties = CursorProperties(({REPLICATED: 1} if replicated else {}) | others)
         self.cursor.save()
 
     # consumers
 
     def touch(self) -> None:
         """Note that the subscription is in use, or was until now."""
-        self.used = self.topic.stores.clock.monotonic()
+        self.used_ms = self.topic.now_ms()
 
     def add_consumer(self, client: Client, options: ConsumerOptions) -> Consumer:
         if self.resetting:
@@ -156,7 +150,7 @@ class PersistentSubscription(Subscription):
     def flow(self, consumer: Consumer, permits: int) -> None:
         if consumer.permits + permits > INT_MAX:
             self.dispatch()  # deliver what the old permits allow, before they wrap
-            if consumer not in self.consumers:  # the delivery ended its connection
+            if consumer.left:  # the delivery ended its connection
                 return
         super().flow(consumer, permits)
 
@@ -204,7 +198,7 @@ class PersistentSubscription(Subscription):
         return self.cursor.backlog() > 0
 
     def check_end_of_topic(self, *, again: bool = False) -> None:
-        """Send REACHED_END_OF_TOPIC once everything of a terminated topic is acknowledged (cmd 27).
+        """Send REACHED_END_OF_TOPIC once everything of a terminated topic is acknowledged.
 
         Call this when a read finds the end, and after acknowledgements. For a request to terminate, pass `again`:
         consumers that have the command already receive it again.
@@ -237,9 +231,10 @@ class PersistentSubscription(Subscription):
         metadata = visible_metadata(entry)
         if self.dispatcher is None or metadata is None:
             return self.reason
-        if not self.dispatcher.shares_messages and position < self.reads_on_at:
-            return Reason.DELIVERED
         reason = self.dispatcher.why(position, metadata)
+        passed = not self.dispatcher.shares_messages and position < self.reads_on_at
+        if passed and reason is not Reason.NO_OWNER:
+            return Reason.DELIVERED
         stopped = reason is Reason.TO_BE_DELIVERED and self.reason is not Reason.CAUGHT_UP
         return self.reason if stopped else reason
 
@@ -257,7 +252,7 @@ class PersistentSubscription(Subscription):
     def redeliver(self, consumer: Consumer, positions: Sequence[Position] | None, epoch: int | None) -> None:
         """Redeliver entries, or with None all unacknowledged messages of the consumer.
 
-        Later deliveries to a single active consumer carry a greater `epoch` (C-09).
+        Later deliveries to a single active consumer carry a greater `epoch`.
         """
         assert self.dispatcher is not None
         if epoch is not None and not self.dispatcher.shares_messages and signed(epoch) > signed(consumer.epoch or 0):
@@ -280,14 +275,14 @@ class PersistentSubscription(Subscription):
         consumer: Consumer | None,
         positions: Sequence[Position],
         parts: Iterable[tuple[Position, Sequence[int]]] = (),
-        properties: Mapping[str, int] = NO_PROPERTIES,
+        properties: CursorProperties = NO_PROPERTIES,
         *,
         save_now: bool,
     ) -> None:
         """Acknowledge whole entries, and `parts`: batches with the ack set of their remaining messages (PIP-54).
 
-        Without a `consumer`, the acknowledgement counts as one of the first consumer. `save_now` stores the cursor with
-        this commit.
+        Without a `consumer`, the acknowledgement counts as one of the first consumer. `save_now` stores the cursor for
+        a caller that waits, by `ManagedCursor.after_save`.
         """
         dispatcher = self.dispatcher
         unacked = 0 if dispatcher is None else dispatcher.unacked
@@ -295,8 +290,7 @@ class PersistentSubscription(Subscription):
             consumer = next(iter(self.consumers), None)
         for position, ack_set in parts:
             self._acknowledge_partly(consumer, position, ack_set)
-        for position in positions:
-            self.cursor.ack(position)
+        self.cursor.ack_all(positions)
         if self.pending_acks:
             self.pending_acks.forget(positions)
         if consumer is not None and dispatcher is not None:
@@ -314,15 +308,26 @@ class PersistentSubscription(Subscription):
         elif not cursor.is_acked(position) and (left := cursor.left_of(position)) is not None:
             dispatcher.settle_partly(consumer, position, left.bit_count())
 
-    def acknowledge_in(self, txn: TxnId, consumer: Consumer, acks: Sequence[Acked]) -> None:
+    def acknowledge_in(self, txn: TxnId, consumer: Consumer, acks: Sequence[PendingEntry]) -> None:
         """Acknowledge entries or parts of batches in a transaction, or raise `TransactionConflictError`."""
         assert self.pending_acks is not None
         assert self.dispatcher is not None
         self.pending_acks.acknowledge(txn, acks)
+        self._settle_in_transaction(consumer, acks)
+
+    def acknowledge_in_steps(
+        self, txn: TxnId, consumer: Consumer, acks: Iterable[PendingEntry]
+    ) -> Generator[None, None, None]:
+        """Acknowledge very many entries as `acknowledge_in` does. See `PendingAcks.acknowledge_in_steps`."""
+        assert self.pending_acks is not None
+        return self.pending_acks.acknowledge_in_steps(txn, acks, partial(self._settle_in_transaction, consumer))
+
+    def _settle_in_transaction(self, consumer: Consumer, acks: Sequence[PendingEntry]) -> None:
+        assert self.dispatcher is not None
         unacked = self.dispatcher.unacked
         for each in acks:
             left = self.cursor.left_of(each.position)
-            self.dispatcher.owed_less(consumer, each.position, (left or 0).bit_count())
+            self.dispatcher.settle_in_transaction(consumer, each.position, (left or 0).bit_count())
         consumer.acked += unacked - self.dispatcher.unacked
 
     def acknowledge_through(
@@ -330,12 +335,13 @@ class PersistentSubscription(Subscription):
         position: Position,
         ack_set: Sequence[int] = (),
         by: MovedBy = CUMULATIVE,
-        properties: Mapping[str, int] = NO_PROPERTIES,
+        properties: CursorProperties = NO_PROPERTIES,
         *,
         save_now: bool,
     ) -> None:
         """Acknowledge all entries through `position`; with an ack set, up to a message inside that batch."""
-        before = self.cursor.mark_delete
+        before, acks = self.cursor.mark_delete, self.cursor.individual_acks
+        acked_before = len(acks) if acks else 0
         if ack_set:
             self.cursor.ack_cumulative(self.cursor.ledger.previous(position))
             if any(ack_set):
@@ -344,7 +350,8 @@ class PersistentSubscription(Subscription):
             self.cursor.ack_cumulative(position)
         # cumulative acknowledgements are frequent, and a timestamp would slow them down
         ms = 0 if by is CUMULATIVE else self.topic.now_ms()
-        self.mark_moves.note(by, before, self.cursor.mark_delete, ms)
+        some_acked = acked_before > 0 and len(acks) < acked_before
+        self.mark_moves.note(by, before, self.cursor.mark_delete, ms, some_acked=some_acked)
         if self.dispatcher is not None and self.dispatcher.shares_messages:
             for consumer in list(self.dispatcher.consumers):
                 passed = [each for each in consumer.pending if each <= self.cursor.mark_delete]
@@ -352,15 +359,17 @@ class PersistentSubscription(Subscription):
                     self.dispatcher.settle(consumer, passed)
         self._acknowledged(properties, save_now=save_now)
 
-    def _acknowledged(self, properties: Mapping[str, int], *, save_now: bool) -> None:
+    def _acknowledged(self, properties: CursorProperties, *, save_now: bool) -> None:
         """Store acknowledgements, and trim ledgers that are not needed any more."""
         if properties:
-            self.cursor.properties = ({REPLICATED: 1} if self.replicated else {}) | dict(properties)
+            if self.replicated:
+                properties = CursorProperties({REPLICATED: 1} | properties)
+            self.cursor.properties = properties
         if self.cursor.mark_delete != self._mark_seen:
             self._mark_seen = self.cursor.mark_delete
             self.mark_delete_advanced_ms = self.topic.now_ms()
         if save_now:
-            self.cursor.save()
+            self.cursor.save_now()
         else:
             self.cursor.save_soon()
         self.check_end_of_topic()
@@ -369,7 +378,7 @@ class PersistentSubscription(Subscription):
 
     @property
     def shares_messages(self) -> bool:
-        """Return whether several consumers receive messages, which rules out cumulative acknowledgement (B-16)."""
+        """Return whether several consumers receive messages, which rules out cumulative acknowledgement."""
         return self.dispatcher is not None and self.dispatcher.shares_messages
 
     # moving
@@ -408,12 +417,13 @@ class PersistentSubscription(Subscription):
 
     def _move(self, move: Callable[[], None]) -> None:
         # As in Pulsar, passive consumers stay connected, and stay passive until a consumer joins or leaves.
-        served = () if self.dispatcher is None else tuple(self.dispatcher.served)
+        served = frozenset(() if self.dispatcher is None else self.dispatcher.served)
         with self._nobody_follows():
             self.disconnect_those(lambda consumer: consumer in served)
+        before, some_acked = self.cursor.mark_delete, bool(self.cursor.individual_acks)
         move()
         self.touch()
-        self.mark_moves.sought(self.cursor.mark_delete, self.topic.now_ms())
+        self.mark_moves.sought(before, self.cursor.mark_delete, self.topic.now_ms(), some_acked=some_acked)
         if self.dispatcher is not None:
             self.dispatcher.reset()
 
@@ -421,3 +431,92 @@ class PersistentSubscription(Subscription):
         """Disconnect all consumers, and delete the cursor."""
         self.disconnect_consumers()
         self.cursor.delete()
+
+
+class Unreadable:
+    """Retries of a subscription whose next entries cannot be read.
+
+    The pauses between retries grow (dispatcherReadFailureBackoff...). With autoSkipNonRecoverableData, damaged entries
+    are acknowledged and skipped.
+    """
+
+    def __init__(self, subscription: PersistentSubscription) -> None:
+        self.until = 0.0  # time of the next try, in the clock's monotonic seconds
+        self.told = ""  # the last logged error; "" while all entries can be read
+        self._subscription = subscription
+        self._pause_ms = 0
+        self._timer: Timer | None = None
+
+    def met(self, error: StorageError) -> Reason:
+        """Handle a failed read: skip the damaged entries, or log the error and schedule another try."""
+        if isinstance(error, DamagedEntriesError) and self._goes_past(error):
+            return Reason.LOADING
+        topic = self._subscription.topic
+        if str(error) != self.told:
+            self._pause_ms = 0
+            self.told = str(error)
+            log.error(
+                "entries cannot be read: the broker tries again",
+                topic=topic.name,
+                subscription=self._subscription.name,
+                reason=error,
+            )
+        if self._timer is None:
+            config = topic.stores.config
+            longest = min(2 * self._pause_ms, config.dispatcherReadFailureBackoffMaxTimeInMs)
+            self._pause_ms = max(longest, config.dispatcherReadFailureBackoffInitialTimeInMs)
+            clock, pause = topic.stores.clock, self._pause_ms / 1000
+            self.until = clock.monotonic() + pause
+            self._timer = clock.call_later(pause, self._again)
+        return Reason.UNREADABLE
+
+    def _again(self) -> None:
+        self._timer = None
+        self._subscription.cursor.unreadable = None
+        self._subscription.dispatch_soon()
+
+    def stop(self) -> None:
+        """Stop retrying, because all entries were read or no consumer is left."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._subscription.cursor.unreadable = None
+        self.told, self._pause_ms = "", 0
+
+    def _goes_past(self, error: DamagedEntriesError) -> bool:
+        """Return whether reading goes on behind damaged entries, which are acknowledged."""
+        subscription = self._subscription
+        topic, cursor = subscription.topic, subscription.cursor
+        if error.ledger_id not in topic.ledger.ledgers:  # the error is one of a compacted ledger
+            return False
+        damaged = (Position(error.ledger_id, number) for number in range(error.first, error.last + 1))
+        left = [each for each in damaged if not (cursor.is_acked(each) or self._is_held(each))]
+        if left and not topic.stores.config.autoSkipNonRecoverableData:
+            return False
+        if left:
+            first, last = left[0], left[-1]
+            log.warning(
+                "damaged entries are skipped", topic=topic.name, subscription=subscription.name, first=first, last=last
+            )
+            subscription.acknowledge(None, left, save_now=False)
+            before, some_acked = (
+                Position(first.ledger_id, first.entry_id - 1),
+                len(left) <= last.entry_id - first.entry_id,
+            )
+            subscription.mark_moves.note(MovedBy.UNREADABLE, before, last, topic.now_ms(), some_acked=some_acked)
+        ledger_id, entry_id = cursor.read_position
+        stood_there = ledger_id == error.ledger_id and error.first <= entry_id <= error.last
+        if stood_there:
+            cursor.read_position = Position(error.ledger_id, error.last + 1)
+        if not (left or stood_there):
+            return False
+        cursor.unreadable = None
+        subscription.dispatch_soon()
+        return True
+
+    def _is_held(self, position: Position) -> bool:
+        """Return whether a consumer has an entry, because it could be read before."""
+        subscription = self._subscription
+        if subscription.shares_messages:
+            return any(position in consumer.pending for consumer in subscription.consumers)
+        return position < subscription.cursor.read_position

@@ -5,85 +5,20 @@ Consumers need not acknowledge skipped messages.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
-from typing import TYPE_CHECKING
 
 from pyroaring import BitMap
 
+from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
 from pulsarium.broker.model.errors import NoSuchMessageError, UnsupportedSubscriptionTypeError
+from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.subscription.mark_moves import MovedBy
+from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.errors import EntryError
 from pulsarium.proto.message_id import words_of
-
-if TYPE_CHECKING:
-    from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
-    from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
-    from pulsarium.broker.model.subscription.persistent import PersistentSubscription
-
-
-KEPT_MOVES = 64  # moves of the mark-delete position that each subscription remembers
-
-
-class MovedBy(Enum):
-    """The cause of a move of the mark-delete position."""
-
-    CUMULATIVE = "a cumulative acknowledgement"
-    EXPIRED = "TTL or a request to expire messages"
-    SKIPPED = "a request to skip messages, or to clear the backlog"
-    EVICTED = "backlog quota or truncation"
-    SEEK = "a seek or a reset of the cursor"
-
-
-CUMULATIVE = MovedBy.CUMULATIVE  # a module constant, because access to an enumeration's member is slow
-
-
-@dataclass(slots=True)
-class MarkMove:
-    """A move of the mark-delete position from `after` to `through`, at `ms` since the epoch.
-
-    `ms` is 0 for an unknown time.
-    """
-
-    by: MovedBy
-    after: Position
-    through: Position
-    ms: int
-
-
-class MarkMoves:
-    """Moves of the mark-delete position since the topic was loaded. Kept in memory, for `pulsarium why`."""
-
-    __slots__ = ("_known", "forgotten", "start")
-
-    def __init__(self, start: Position) -> None:
-        self.start = start
-        self.forgotten = start  # moves up to here are unknown
-        self._known: deque[MarkMove] = deque()
-
-    def note(self, by: MovedBy, after: Position, through: Position, ms: int = 0) -> None:
-        """Record a move. Consecutive cumulative acknowledgements are one move."""
-        known = self._known
-        if known and by is CUMULATIVE is known[-1].by:
-            known[-1].through = through
-        elif through > after:
-            known.append(MarkMove(by, after, through, ms))
-            if len(known) > KEPT_MOVES:
-                self.forgotten = known.popleft().through
-
-    def sought(self, mark: Position, ms: int) -> None:
-        """Record a reset of the cursor, and forget all earlier moves."""
-        self._known.clear()
-        self.start = self.forgotten = Position(-1, -1)
-        self.note(MovedBy.SEEK, self.start, mark, ms)
-
-    def of(self, position: Position) -> MarkMove | None:
-        """Return the move that passed an entry, or None."""
-        return next((each for each in reversed(self._known) if each.after < position <= each.through), None)
-
 
 LARGEST_BATCH = 1 << 20  # messages; metadata may claim any number, and an ack set has a bit for each
 
@@ -102,7 +37,8 @@ def skip_through(
     """
     cursor = subscription.cursor
     before = cursor.backlog()
-    subscription.acknowledge_through(position, ack_set, by, save_now=True)
+    subscription.acknowledge_through(position, ack_set, by, save_now=False)
+    cursor.save()
     subscription.dispatch_soon()
     return before - cursor.backlog()
 
@@ -211,7 +147,8 @@ class Skip:
             (position, ack_set_without(position, indexes, self._sizes[position]))
             for position, indexes in self._indexes.items()
         )
-        self._subscription.acknowledge(None, self._whole, parts, save_now=True)
+        self._subscription.acknowledge(None, self._whole, parts, save_now=False)
+        self._subscription.cursor.save()
         self._subscription.dispatch_soon()  # fewer unacknowledged messages may let a consumer receive more
 
 

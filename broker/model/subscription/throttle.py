@@ -35,7 +35,7 @@ class Throttle:
         self._limiters: list[tuple[str, DispatchLimiter]] = []
         self._timer: Timer | None = None
         self.events: dict[str, int] = {}  # how often each limit shortened a read, by its name in the stats
-        self.until_ms = 0  # end of the current pause, in milliseconds since the epoch
+        self.until = 0.0  # end of the current pause, in the clock's monotonic seconds
         self.limited_by = ""  # the limit that caused the pause: Broker, Topic or Subscription
 
     def changed(self, rate: DispatchRate, others: Iterable[tuple[str, DispatchLimiter]]) -> Throttle | None:
@@ -100,7 +100,7 @@ class Throttle:
         if self._timer is None:
             wait = BACKOFF * max(1, math.ceil(seconds / BACKOFF - 1e-6))
             self.limited_by = whose
-            self.until_ms = self._clock.now_ms() + round(wait * 1000)
+            self.until = self._clock.monotonic() + wait
             self._timer = self._clock.call_later(wait, self._go_on)
 
     def _go_on(self) -> None:

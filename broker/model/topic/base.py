@@ -1,15 +1,15 @@
-"""The base class of topics, and the checks that policies add to each published entry."""
+"""The base class of topics."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
-from pulsarium.broker.config.keys import Config
-from pulsarium.broker.model.client import Assigned
+from pulsarium.broker.model.client import AssignedBroker, Client, holders
 from pulsarium.broker.model.compaction.compaction import Compaction
 from pulsarium.broker.model.context import Context
+from pulsarium.broker.model.cursor.records import NO_SUBSCRIPTION_PROPERTIES, SubscriptionProperties
 from pulsarium.broker.model.dispatch.entry_buckets import EntryBucketDispatcher
 from pulsarium.broker.model.dispatch.key_shared import KeySharedDispatcher, RecentlyJoinedDispatcher
 from pulsarium.broker.model.dispatch.selector import selector_for
@@ -18,79 +18,24 @@ from pulsarium.broker.model.dispatch.single_active import SingleActiveDispatcher
 from pulsarium.broker.model.errors import (
     ConsumerBusyError,
     MetadataError,
-    NotAllowedError,
     ProducerBusyError,
     ServiceNotReadyError,
     TopicHasClientsError,
 )
-from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger, Pending
-from pulsarium.broker.model.ledger.position import Position, signed
+from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger, PendingPublish
+from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.policy.policies import Policies, PublishRate
-from pulsarium.broker.model.rate.rates import Publisher, PublishLimiter
-from pulsarium.broker.model.subscription.base import Subscription
-from pulsarium.broker.model.subscription.consumer import ConsumerOptions
-from pulsarium.broker.model.subscription.dispatcher import Dispatcher
+from pulsarium.broker.model.rate.rates import PublishLimiter, SubscribeRate
+from pulsarium.broker.model.subscription.base import Consumer, Dispatcher, Subscription
+from pulsarium.broker.model.subscription.options import ConsumerOptions
+from pulsarium.broker.model.topic.checks import EntryChecks, entry_checks
 from pulsarium.broker.model.topic.deduplication import Deduplication
-from pulsarium.broker.model.topic.joining import SubscribeRate
 from pulsarium.broker.model.topic.producers import AppendRun, Producer, ProducerClient, ProducerOptions, Producers
 from pulsarium.broker.model.transaction.buffer import TransactionBuffer
 from pulsarium.broker.model.transaction.coordinator import Participant
-from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.special_names import SYSTEM_READERS, has_system_name, is_remote, is_system_topic
 from pulsarium.proto.topic_name import TopicName
-
-
-@dataclass(frozen=True, slots=True)
-class EntryChecks:
-    """Checks of published entries, where a limit of 0 is no limit.
-
-    Each check raises the error for the SEND, or `EntryError` for unreadable metadata.
-    """
-
-    encrypted: bool
-    max_size: int  # in bytes of the whole entry, not only of its payload (W-05)
-    max_delay_ms: int
-    limiters: Sequence[PublishLimiter] = ()
-
-    def check_encryption(self, entry: bytes) -> None:
-        """Raise `MetadataError` for an unencrypted entry. Refused entries are not in the topic's counters."""
-        if self.encrypted and not parse_metadata(entry).encryption_keys:
-            raise MetadataError("Messages must be encrypted")
-
-    def count(self, client: Publisher, messages: int, size: int) -> None:
-        """Take tokens for an entry. The connection pauses if it publishes too fast."""
-        for limiter in self.limiters:
-            limiter.published(client, messages, size)
-
-    def check_limits(self, entry: bytes, is_chunk: bool) -> None:
-        """Raise `NotAllowedError` for an entry beyond a limit. Refused entries are in the topic's counters."""
-        if 0 < self.max_size < len(entry) and not is_chunk:
-            raise NotAllowedError("Exceed maximum message size")
-        if self.max_delay_ms > 0:
-            metadata = parse_metadata(entry)
-            delay = metadata.deliver_at_time - signed(metadata.publish_time)
-            if metadata.HasField("deliver_at_time") and delay > self.max_delay_ms:
-                raise NotAllowedError(f"Exceeds max allowed delivery delay of {self.max_delay_ms} milliseconds")
-
-
-def entry_checks(
-    policies: Policies, config: Config, *, persistent: bool, limiters: Sequence[PublishLimiter] = ()
-) -> EntryChecks | None:
-    """Return the checks of a topic, or None without any.
-
-    The frame limit takes the place of a policy that is not below maxMessageSize, as in Pulsar.
-    """
-    delay = policies.delayed_delivery
-    size = policies.max_message_size
-    checks = EntryChecks(
-        encrypted=policies.encryption_required,
-        max_size=size if size < config.maxMessageSize else 0,
-        max_delay_ms=delay.max_delay_ms if delay.active and persistent else 0,
-        limiters=tuple(limiter for limiter in limiters if limiter.is_active),
-    )
-    needed = checks.encrypted or checks.max_size > 0 or checks.max_delay_ms > 0 or checks.limiters
-    return checks if needed else None
-
 
 TRANSACTIONS_OFF = "Transaction buffer disable!"
 NO_PENDING_ACKS = "The transaction is disabled"
@@ -108,7 +53,7 @@ class Joining:
     start: Position | None = None
     earliest: bool = False
     rollback_seconds: int = 0
-    properties: dict[str, str] | None = None
+    properties: SubscriptionProperties = field(default_factory=lambda: NO_SUBSCRIPTION_PROPERTIES)
     replicated: bool = False
 
 
@@ -135,12 +80,13 @@ class Topic(ABC):
         claims_stay = stores.profile.refused_producers_stay_exclusive
         self.producers = Producers(str(name), epoch, self._keep_epoch, self._producer_removed, claims_stay=claims_stay)
         self.subscribe_rate = SubscribeRate(stores.clock, policies.subscribe_rate)
-        self.moved_to: Assigned | None = None  # the cluster to which the topic has migrated
+        self.moved_to: AssignedBroker | None = None  # the cluster to which the topic has migrated
         self.closed = False  # unloaded or deleted: references to it are stale, and the topic must be looked up again
         self.messages_in = 0
         self.bytes_in = 0
         self.messages_out_before = 0  # of deleted subscriptions
         self.bytes_out_before = 0
+        self._internal_bytes_out_before = 0
         self.created_ms = stores.clock.now_ms()
         self.used = stores.clock.monotonic()  # time of the last known use, in monotonic seconds
 
@@ -226,25 +172,53 @@ class Topic(ABC):
             limiters=(self.publish_limit, self.broker_limits.publish, self.group_limits.publish),
         )
 
-    def check_producer(self, *, encrypted: bool) -> None:
-        """Raise the error for a PRODUCER that the topic refuses now, in the order of P-01."""
-        if 0 < self.policies.max_producers <= len(self.producers):
-            raise ProducerBusyError(f"Topic '{self.name}' reached max producers limit")
+    def check_producer(self, name: str, *, encrypted: bool) -> None:
+        """Raise the error for a PRODUCER that the topic refuses now, in Pulsar's order."""
+        limit = self.policies.max_producers
+        if limit > 0 and not is_remote(name) and limit <= sum(not is_remote(each) for each in self.producers.by_name):
+            text, there = f"Topic '{self.name}' reached max producers limit", self.producers.by_name.values()
+            raise ProducerBusyError(text, limit="maxProducersPerTopic", allowed=limit, held_by=holders(there))
         self._check_backlog()
         required = self.policies.encryption_required or self.stores.config.encryptionRequireOnProducer
-        if required and not encrypted:
-            raise MetadataError(f"Encryption is required in {self.name}")
+        if required and not encrypted and not has_system_name(self.name):
+            raise MetadataError(f"Encryption is required in {self.name}", limit="encryptionRequired")
 
-    def check_max_consumers(self) -> None:
-        """Raise `ConsumerBusyError` for a SUBSCRIBE beyond maxConsumersPerTopic (C-13)."""
+    def check_max_consumers(self, address: str) -> None:
+        """Raise `ConsumerBusyError` for a SUBSCRIBE beyond maxConsumersPerTopic, or that of one address."""
         limit = self.policies.max_consumers
         if 0 < limit <= sum(len(subscription.consumers) for subscription in self.subscriptions.values()):
-            raise ConsumerBusyError("Topic reached max consumers limit")
+            text = "Topic reached max consumers limit"
+            held_by = holders([*self._consumers()])
+            raise ConsumerBusyError(text, limit="maxConsumersPerTopic", allowed=limit, held_by=held_by)
+        limit = self.stores.config.maxSameAddressConsumersPerTopic
+        if self._exceeds(limit, address, (each.client for each in self._consumers())):
+            text, name = "Topic reached max same address consumers limit", "maxSameAddressConsumersPerTopic"
+            raise ConsumerBusyError(text, limit=name, allowed=limit, held_by=holders([*self._consumers()]))
+
+    def _consumers(self) -> Iterator[Consumer]:
+        """Yield all consumers. Without a limit, nobody asks for the first one."""
+        for subscription in self.subscriptions.values():
+            yield from subscription.consumers
+
+    def _exceeds(self, limit: int, address: str, clients: Iterable[Client]) -> bool:
+        """Return whether so many of a topic's clients have the address of a new one. System topics have no limit."""
+        if limit <= 0 or is_system_topic(self.name):
+            return False
+        host = _host(address)
+        return limit <= sum(_host(client.address) == host for client in clients)
 
     def add_producer(self, client: ProducerClient, options: ProducerOptions) -> tuple[Producer, bool]:
         """Add a producer. Return it, and False if it waits for its turn (WaitForExclusive)."""
         if self.closed:
             raise ServiceNotReadyError("Topic is temporarily unavailable")
+        limit = self.stores.config.maxSameAddressProducersPerTopic
+        present = self.producers.by_name.values()
+        if not is_remote(options.name) and self._exceeds(limit, client.address, (each.client for each in present)):
+            text, name = (
+                f"Topic '{self.name}' reached max same address producers limit",
+                "maxSameAddressProducersPerTopic",
+            )
+            raise ProducerBusyError(text, limit=name, allowed=limit, held_by=holders(present))
         producer = Producer(client, self, options, self.now_ms())
         return producer, self.producers.add(producer)
 
@@ -266,7 +240,7 @@ class Topic(ABC):
         return -1 if self.deduplication is None else self.deduplication.last_sequence_id(producer_name)
 
     @abstractmethod
-    def publish(self, producer: Producer, pending: Pending) -> None:
+    def publish(self, producer: Producer, pending: PendingPublish) -> None:
         """Append an entry, perhaps in a transaction. `producer.persisted` or `producer.failed` follows."""
 
     @property
@@ -286,6 +260,15 @@ class Topic(ABC):
         """Keep the counters of a subscription that was removed."""
         self.messages_out_before += subscription.messages_out
         self.bytes_out_before += subscription.bytes_out
+        if subscription.name.startswith(SYSTEM_READERS):
+            self._internal_bytes_out_before += subscription.bytes_out
+
+    @property
+    def internal_bytes_out(self) -> int:
+        """Return the bytes that went to the readers of brokers."""
+        internal = [each for name, each in self.subscriptions.items() if name.startswith(SYSTEM_READERS)]
+        now = sum(each.bytes_out + sum(consumer.bytes_out for consumer in each.consumers) for each in internal)
+        return self._internal_bytes_out_before + now
 
     @property
     def shadows(self) -> list[TopicName]:
@@ -314,16 +297,21 @@ class Topic(ABC):
         """End compactions that an engine runs elsewhere."""
         return
 
-    def close(self, assigned: Assigned | None = None) -> None:
+    def close(self, assigned: AssignedBroker | None = None) -> None:
         """Disconnect all clients, to unload or delete the topic.
 
-        Clients look the topic up again (B-50), unless `assigned` names the broker that serves it now.
+        Clients look the topic up again, unless `assigned` names the broker that serves it now.
         """
         self.closed = True
         self.publish_limit.update(PublishRate())  # releases paused connections
         self.producers.disconnect(assigned)
         for subscription in list(self.subscriptions.values()):
             subscription.disconnect_consumers(assigned)
+
+
+def _host(address: str) -> str:
+    """Return the host of HOST:PORT."""
+    return address.rpartition(":")[0]
 
 
 def dispatcher_for(subscription: Subscription, options: ConsumerOptions) -> Dispatcher:

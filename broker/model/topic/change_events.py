@@ -6,13 +6,14 @@ REST owns the policies, and the store keeps them. So a starting broker does not 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from collections import deque
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from typing import Any, Final
 
-from pulsarium.broker.logs import Log
+from pulsarium.broker.logs import PartLog
 from pulsarium.broker.model.errors import BrokerServiceError
-from pulsarium.broker.model.ledger.managed_ledger import Pending, Unwatched
+from pulsarium.broker.model.ledger.managed_ledger import PendingPublish, Unwatched
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.namespace.metadata import Metadata, global_of, local_of, with_part
 from pulsarium.broker.model.policy.event import (
@@ -28,27 +29,28 @@ from pulsarium.broker.model.policy.event import (
 from pulsarium.broker.model.schema.compatibility import ALWAYS
 from pulsarium.broker.model.schema.data import SchemaData
 from pulsarium.broker.model.schema.registry import SchemaRegistry
+from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.broker.net.slices import work_for_a_slice
 from pulsarium.proto import batch
 from pulsarium.proto.avro import AvroCodec
-from pulsarium.proto.compression import decompress
+from pulsarium.proto.compression import AT_ONCE, decompress
 from pulsarium.proto.entry import build, parse_metadata, payload_of
-from pulsarium.proto.errors import AvroError, BatchError, ProtocolError
+from pulsarium.proto.errors import AvroError, ProtocolError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from pulsarium.proto.topic_name import TopicName, change_events_of
+from pulsarium.proto.special_names import change_events_of
+from pulsarium.proto.topic_name import TopicName
 
-if TYPE_CHECKING:
-    from pulsarium.broker.model.topic.topics import Topics
-
-log = Log("topic_policies")
+log = PartLog("topic_policies")
 
 Json = dict[str, Any]
 # metadata with the key of a message, and whether the message has a value
 Single = pb.SingleMessageMetadata | pb.MessageMetadata
 
 UPDATE: Final = "UPDATE"
-MOST_EVENTS: Final = 1000  # in a batch, because all events of a batch are applied at once
-SCHEMA: Final = SchemaData("AVRO", EVENT_SCHEMA, tuple(EVENT_PROPERTIES.items()))
+MOST_EVENTS: Final = 1000  # in a batch; more come in several
+MOST_SCHEMA: Final = 1 << 18  # bytes of the schema of a client's events, which is parsed at once
+SCHEMA: Final = SchemaData.of("AVRO", EVENT_SCHEMA, EVENT_PROPERTIES)
 
 
 class ChangeEventsTopic(PersistentTopic):
@@ -57,7 +59,7 @@ class ChangeEventsTopic(PersistentTopic):
     received: Callable[[bytes], None] = staticmethod(lambda entry: None)
     append_run = None
 
-    def append(self, pending: Pending) -> Position:
+    def append(self, pending: PendingPublish) -> Position:
         entry = pending.entry
         position = super().append(pending)
         if not isinstance(pending.publication, Unwatched):  # the broker's own events
@@ -69,14 +71,28 @@ class ChangeEventsTopic(PersistentTopic):
             self.received(entry)
 
 
+def _ignored(topic: PersistentTopic, error: ProtocolError) -> None:
+    log.warning("ignored an entry that is no policy event", topic=topic.name, reason=str(error))
+
+
 class ChangeEvents:
     """The policy events of a cluster: publishes those of REST, and applies those of clients."""
 
-    def __init__(self, topics: Topics, metadata: Metadata, schemas: SchemaRegistry) -> None:
-        self._topics = topics
+    def __init__(
+        self,
+        exists: Callable[[TopicName], bool],
+        create: Callable[[TopicName], Topic],
+        metadata: Metadata,
+        schemas: SchemaRegistry,
+    ) -> None:
+        """Publish to topics of `create`, which returns one that exists, too."""
+        self._exists = exists
+        self._create = create
         self._metadata = metadata
         self._schemas = schemas
         self._sequence = 0
+        # events of clients that are not applied yet
+        self._left: deque[tuple[PersistentTopic, Callable[[], None]]] = deque()
 
     # changes by REST are published
 
@@ -92,13 +108,13 @@ class ChangeEvents:
 
     def _append(self, name: TopicName, payload: bytes | None, *, is_global: bool) -> None:
         events = change_events_of(str(name.namespace_name))
-        if payload is None and not self._topics.exists(events):
+        if payload is None and not self._exists(events):
             return  # such as while the namespace is being deleted
         try:
-            topic = self._topics.create(events)
+            topic = self._create(events)
             assert isinstance(topic, ChangeEventsTopic)
             entry = build(self._about(topic, key_of(name, is_global=is_global), payload), payload or b"")
-            topic.append(Pending(Unwatched(), entry, self._sequence))
+            topic.append(PendingPublish(Unwatched(), entry, self._sequence))
         except BrokerServiceError as error:  # such as a terminated topic
             log.warning("a policy event could not be published", topic=name, reason=error.text)
             return
@@ -137,23 +153,48 @@ class ChangeEvents:
             metadata = parse_metadata(entry)
             if metadata.encryption_keys or metadata.HasField("chunk_id"):
                 return
-            payload = decompress(metadata.compression, payload_of(entry), metadata.uncompressed_size)
-            if metadata.num_messages_in_batch > MOST_EVENTS:
-                raise BatchError(f"{metadata.num_messages_in_batch} events in a batch, at most {MOST_EVENTS}")
+            stored = payload_of(entry)
+            payload = decompress(metadata.compression, stored, metadata.uncompressed_size, limit=AT_ONCE)
             if metadata.HasField("num_messages_in_batch"):
-                singles: list[tuple[Single, bytes]] = [*batch.unpack(payload, metadata.num_messages_in_batch)]
+                count = metadata.num_messages_in_batch
+                singles: list[tuple[Single, bytes]] = [*batch.unpack(payload, count, MOST_EVENTS)]
             else:
                 singles = [(metadata, payload)]
-            for about, value in singles:
-                self._heed(topic, about, value, metadata.schema_version)
+            codec = cache(partial(self._codec, topic, metadata.schema_version))  # parsed once, where an event needs it
         except ProtocolError as error:
-            log.warning("ignored an entry that is no policy event", topic=topic.name, reason=str(error))
+            _ignored(topic, error)
+            return
+        at_work = bool(self._left)
+        self._left.extend((topic, partial(self._apply_change, topic, about, value, codec)) for about, value in singles)
+        if not at_work:
+            self._go_on()
 
-    def _heed(self, topic: PersistentTopic, about: Single, value: bytes, version: bytes) -> None:
+    def _go_on(self) -> None:
+        """Apply events until a slice is over, and the rest in later turns."""
+        try:
+            work_for_a_slice(self._steps())
+        finally:
+            if self._left:
+                self._left[0][0].stores.clock.machine.call_later(0, self._go_on)
+
+    def _steps(self) -> Iterator[None]:
+        while self._left:
+            topic, apply = self._left[0]
+            try:
+                apply()
+            except ProtocolError as error:
+                _ignored(topic, error)
+            finally:
+                self._left.popleft()
+            yield
+
+    def _apply_change(
+        self, topic: PersistentTopic, about: Single, value: bytes, codec: Callable[[], AvroCodec]
+    ) -> None:
         if about.null_value or not value:
             self._forget(topic, *topic_of_key(about.partition_key))
             return
-        event = decode(value, self._metadata.cluster, self._codec(topic, version))
+        event = decode(value, self._metadata.cluster, codec())
         if event is None or event.topic.namespace_name != topic.name.namespace_name:
             return
         kept = self._metadata.topic_policies.get(str(event.topic), {})
@@ -174,6 +215,8 @@ class ChangeEvents:
         stored = self._schemas.get(topic.name, int.from_bytes(version, "big")) if version else None
         if stored is None or stored.data == EVENT_SCHEMA:
             return EVENT_CODEC
+        if len(stored.data) > MOST_SCHEMA:
+            raise AvroError(f"the stored version has {len(stored.data)} bytes, more than {MOST_SCHEMA}")
         try:
             return AvroCodec(json.loads(stored.data))
         except (ValueError, RecursionError) as error:

@@ -1,31 +1,26 @@
-"""Drop messages that a producer sends twice (brokerDeduplicationEnabled, B-27)."""
+"""Drop messages that a producer sends twice (brokerDeduplicationEnabled)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING
 
-from pulsarium.broker.logs import Log
+from pulsarium.broker.logs import PartLog
+from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
+from pulsarium.broker.model.cursor.records import CursorProperties
 from pulsarium.broker.model.errors import PersistenceError
-from pulsarium.broker.model.ledger.managed_ledger import Pending
-from pulsarium.broker.model.ledger.position import Position, signed
+from pulsarium.broker.model.ledger.managed_ledger import PendingPublish
+from pulsarium.broker.model.ledger.position import NOT_STORED
 from pulsarium.broker.model.ledger.stores import Stores
+from pulsarium.broker.model.topic.producers import Producer
 from pulsarium.broker.storage.interface import DamagedEntriesError, StorageError
 from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.errors import EntryError
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.numbers import signed
 from pulsarium.proto.text import text_of
 
-if TYPE_CHECKING:
-    from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
-    from pulsarium.broker.model.topic.persistent import PersistentTopic
-    from pulsarium.broker.model.topic.producers import Producer
-    from pulsarium.proto.generated import PulsarApi_pb2 as pb
-
-log = Log("topics")
-
-DEDUPLICATION_CURSOR = "pulsar.dedup"
-STORED_BEFORE = Position(2**64 - 1, 2**64 - 1)  # in the receipt of a duplicate, where it is sent as -1:-1
+log = PartLog("topics")
 
 
 class Deduplication:
@@ -36,9 +31,9 @@ class Deduplication:
     yet.
     """
 
-    def __init__(self, topic: str, cursor: ManagedCursor, stores: Stores) -> None:
+    def __init__(self, topic: str, cursor: ManagedCursor, stores: Stores, trim_soon: Callable[[], None]) -> None:
         self.cursor = cursor
-        self.on_snapshot: Callable[[], None] = lambda: None  # set by the loaded topic
+        self._trim_soon = trim_soon
         self._topic = topic
         self._ledger = cursor.ledger
         self._stores = stores
@@ -83,11 +78,11 @@ class Deduplication:
 
     # publishing
 
-    def admits(self, producer: Producer, pending: Pending) -> bool:
+    def admits(self, producer: Producer, pending: PendingPublish) -> bool:
         """Return whether to store an entry. A stored duplicate is answered at once, and returns False.
 
         Raise `PersistenceError` for a duplicate of an entry that is not stored yet. All chunks of a message have one
-        sequence id, so only the last chunk counts (B-28).
+        sequence id, so only the last chunk counts.
         """
         name, lowest = producer.name, signed(pending.sequence_id)
         if pending.is_chunk and not _completes(parse_metadata(pending.entry)):
@@ -96,7 +91,7 @@ class Deduplication:
         self._unfinished.pop(name, None)
         if lowest <= self._pushed.get(name, lowest - 1):
             if lowest <= self._persisted.get(name, lowest - 1):
-                pending.position = STORED_BEFORE
+                pending.position = NOT_STORED
                 producer.persisted([pending])
                 return False
             raise PersistenceError(
@@ -146,9 +141,9 @@ class Deduplication:
         self._snapshot_ms = self._stores.clock.now_ms()
         self._unfinished.clear()  # a replay begins behind these chunks
         most = self._stores.config.brokerDeduplicationMaxNumberOfProducers
-        self.cursor.properties = dict(islice(self._persisted.items(), most))
+        self.cursor.properties = CursorProperties(islice(self._persisted.items(), most))
         self.cursor.save()
-        self.on_snapshot()
+        self._trim_soon()
 
     # producers that left
 
@@ -180,20 +175,20 @@ class _Watched:
         self._deduplication = deduplication
         self.producer = producer
 
-    def persisted(self, entries: Sequence[Pending]) -> None:
+    def persisted(self, entries: Sequence[PendingPublish]) -> None:
         self._note(entries)
         self.producer.persisted(entries)
 
-    def _note(self, entries: Sequence[Pending]) -> None:
+    def _note(self, entries: Sequence[PendingPublish]) -> None:
         last = entries[-1]
         highest = max(signed(last.sequence_id), signed(last.highest_sequence_id))
         self._deduplication.persisted(self.producer.name, highest)
 
-    def failed(self, entries: Sequence[Pending], error: Exception) -> None:
+    def failed(self, entries: Sequence[PendingPublish], error: Exception) -> None:
         self._deduplication.take_back()
         self.producer.failed(entries, error)
 
-    def forgotten(self, entries: Sequence[Pending]) -> None:
+    def forgotten(self, entries: Sequence[PendingPublish]) -> None:
         self._note(entries)
         self.producer.forgotten(entries)
 
@@ -201,34 +196,3 @@ class _Watched:
 def _completes(metadata: pb.MessageMetadata) -> bool:
     """Return whether an entry is a whole message, or the last chunk of one."""
     return not metadata.HasField("chunk_id") or metadata.chunk_id == metadata.num_chunks_from_msg - 1
-
-
-def deduplication_of(topic: PersistentTopic) -> Deduplication | None:
-    """Return the deduplication of a topic by its policy, or None. A new one does not know entries stored before."""
-    log = topic.log
-    cursor = log.cursors.get(DEDUPLICATION_CURSOR)
-    if not topic.policies.deduplication:
-        log.deduplication = None
-        if cursor is not None:
-            cursor.delete()
-            log.forget_cursor(DEDUPLICATION_CURSOR)
-        return None
-    if log.deduplication is None:
-        if cursor is None:
-            cursor = log.open_cursor(DEDUPLICATION_CURSOR, log.ledger.last_confirmed)
-            cursor.save()
-        log.deduplication = Deduplication(str(topic.name), cursor, topic.stores)
-    log.deduplication.on_snapshot = topic.trim_soon
-    return log.deduplication
-
-
-def snapshot_when_old(topic: PersistentTopic) -> None:
-    """Run the periodic check for old snapshots."""
-    if topic.deduplication is not None:
-        topic.deduplication.snapshot_when_old(topic.policies.deduplication_snapshot_seconds)
-
-
-def forget_inactive(topic: PersistentTopic) -> None:
-    """Run the periodic check for producers that left."""
-    if topic.deduplication is not None:
-        topic.deduplication.forget_inactive(topic.producers.by_name)

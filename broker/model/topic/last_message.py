@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from pulsarium.broker.model.errors import MetadataError
 from pulsarium.broker.model.ledger.interceptors import is_marker
 from pulsarium.broker.model.ledger.position import EARLIEST, Position
+from pulsarium.broker.model.subscription.persistent import SubscribedPersistentTopic
 from pulsarium.broker.storage.interface import StorageError
 from pulsarium.proto.entry import parse_metadata, payload_of
 from pulsarium.proto.errors import EntryError, ProtocolError
 from pulsarium.proto.last_entry import buffer_of, last_batch_index
-
-if TYPE_CHECKING:
-    from pulsarium.broker.model.subscription.persistent import SubscribedPersistentTopic
 
 
 class LastMessage(NamedTuple):
@@ -47,7 +45,7 @@ def last_message(
 
 
 def _last_of_all(topic: SubscribedPersistentTopic) -> LastMessage:
-    """Return the last message of the topic, or -1:-1 if the topic is empty (S429-33)."""
+    """Return the last message of the topic, or -1:-1 if the topic is empty."""
     last = _last_dispatchable(topic)  # EARLIEST of a topic that is new, or was trimmed
     known, index = topic.last_batch_index
     if last != known and last != EARLIEST:

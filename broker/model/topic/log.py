@@ -5,23 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import chain
-from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from pulsarium.broker.model.compaction.record import COMPACTION_CURSOR, LEDGER_PROPERTY, CompactionRecord
-from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor, ledger_path
+from pulsarium.broker.model.compaction.record import LEDGER_PROPERTY, CompactionRecord
+from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
+from pulsarium.broker.model.cursor.paths import ledger_path
 from pulsarium.broker.model.cursor.records import read_cursor_info
 from pulsarium.broker.model.ledger.info_compression import unpack
-from pulsarium.broker.model.ledger.managed_ledger import LedgerListener, ManagedLedger
+from pulsarium.broker.model.ledger.managed_ledger import LedgerListener, ManagedLedger, ShadowLedger
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.ledger.shadow_ledger import ShadowLedger
 from pulsarium.broker.model.ledger.stores import Stores, takes_transactions
 from pulsarium.broker.model.topic.deduplication import Deduplication
 from pulsarium.broker.model.transaction.record import BufferRecord
 from pulsarium.proto.generated import MLDataFormats_pb2 as ml
-
-if TYPE_CHECKING:
-    from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.proto.special_names import COMPACTION_CURSOR
 
 
 class TopicLog(LedgerListener):
@@ -35,13 +32,14 @@ class TopicLog(LedgerListener):
         kept: ml.ManagedLedgerInfo | None = None,
         unload: Callable[[], None] = lambda: None,
     ) -> None:
-        self.topic: PersistentTopic | None = None  # set while the topic is loaded
+        self.topic: LedgerListener | None = None  # set while the topic is loaded
         self._unload = unload
         self._deleted = False
         self.ledger = kind(name, stores, kept, self)
         self.cursors: dict[str, ManagedCursor] = {}
         self.leaving: dict[str, ManagedCursor] = {}  # cursors whose deletion is not committed yet, and may fail
         self.deduplication: Deduplication | None = None
+        self.config = stores.config
         self._stores = stores
         for cursor_name, value in stores.recovered_under(self.ledger.path):
             cursor = self.open_cursor(unquote(cursor_name), self.ledger.first_position())
@@ -65,8 +63,8 @@ class TopicLog(LedgerListener):
 
     def rolled(self) -> None:
         """Trim the ledger that ended. Without durable cursors, only the periodic check trims, as in Pulsar."""
-        if self.topic is not None and self.cursors:
-            self.topic.trim_soon()
+        if self.cursors:
+            self.trim_soon()
 
     def fenced(self) -> None:
         """Unload the topic, so that clients load it again."""
@@ -75,7 +73,12 @@ class TopicLog(LedgerListener):
 
     def going(self, last: Position) -> None:
         if self.topic is not None:
-            self.topic.trimmer.going(last)
+            self.topic.going(last)
+
+    def trim_soon(self) -> None:
+        """Have the loaded topic trim ledgers that nobody needs any more."""
+        if self.topic is not None:
+            self.topic.rolled()
 
     def open_cursor(self, name: str, start: Position) -> ManagedCursor:
         """Create a durable cursor."""

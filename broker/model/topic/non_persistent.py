@@ -1,19 +1,17 @@
-"""Non-persistent topics, which store nothing (B-37)."""
+"""Non-persistent topics, which store nothing."""
 
 from __future__ import annotations
 
 from pulsarium.broker.model.context import Context
 from pulsarium.broker.model.errors import BrokerServiceError, NotAllowedError
-from pulsarium.broker.model.ledger.managed_ledger import Pending
-from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.ledger.managed_ledger import PendingPublish
+from pulsarium.broker.model.ledger.position import NOT_STORED, Position
 from pulsarium.broker.model.policy.policies import Policies
 from pulsarium.broker.model.subscription.base import NOWHERE, NonPersistentSubscription
 from pulsarium.broker.model.topic.base import FAILED_ON_SUBSCRIPTION, TRANSACTIONS_OFF, Joining, Topic
 from pulsarium.broker.model.topic.producers import Producer, ProducerClient
 from pulsarium.broker.model.transaction.coordinator import Participant
 from pulsarium.proto.topic_name import TopicName
-
-DROPPED = Position(2**64 - 1, 2**64 - 1)  # in a receipt, where it is sent as -1:-1
 
 
 class NonPersistentTopic(Topic):
@@ -30,14 +28,14 @@ class NonPersistentTopic(Topic):
     def _in_use(self, producers: int, consumers: int) -> str:
         return f"Topic has {producers + consumers} connected producers/consumers"
 
-    def publish(self, producer: Producer, pending: Pending) -> None:
+    def publish(self, producer: Producer, pending: PendingPublish) -> None:
         if pending.txn is not None:
             raise NotAllowedError(TRANSACTIONS_OFF)
         pending.position = NOWHERE
         if self._takes_more(producer.client):
             self.pass_on(pending.entry)
         else:
-            pending.position = DROPPED
+            pending.position = NOT_STORED
             producer.dropped += pending.messages
         producer.persisted([pending])
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from itertools import chain
 
+from pulsarium.broker.logs import PartLog
+from pulsarium.broker.model.client import AssignedBroker
 from pulsarium.broker.model.compaction.compaction import Compaction
-from pulsarium.broker.model.compaction.record import COMPACTION_CURSOR
+from pulsarium.broker.model.compaction.compactor import Compactor
 from pulsarium.broker.model.context import Context
+from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
+from pulsarium.broker.model.cursor.records import NO_SUBSCRIPTION_PROPERTIES, SubscriptionProperties
 from pulsarium.broker.model.errors import (
     BrokerServiceError,
     HasShadowsError,
@@ -20,31 +24,38 @@ from pulsarium.broker.model.errors import (
     TopicTerminatedError,
 )
 from pulsarium.broker.model.ledger.interceptors import INDEX_PROPERTY, EntryStamps
-from pulsarium.broker.model.ledger.managed_ledger import LedgerFencedError, LedgerTerminatedError, Pending, Unwatched
+from pulsarium.broker.model.ledger.ledger import consumed, first_needed
+from pulsarium.broker.model.ledger.managed_ledger import (
+    LedgerFencedError,
+    LedgerListener,
+    LedgerTerminatedError,
+    ManagedLedger,
+    PendingPublish,
+    Unwatched,
+)
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
 from pulsarium.broker.model.policy.policies import Policies
 from pulsarium.broker.model.rate.rates import DispatchLimiter, PublishAverage
+from pulsarium.broker.model.subscription.mark_moves import MovedBy
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+from pulsarium.broker.model.subscription.skip import skip_all, skip_through
+from pulsarium.broker.model.topic.backlog import expire, expired_before, last_published_before, refuse_producers
 from pulsarium.broker.model.topic.base import FAILED_ON_SUBSCRIPTION, NO_PENDING_ACKS, TRANSACTIONS_OFF, Joining, Topic
-from pulsarium.broker.model.topic.deduplication import deduplication_of
+from pulsarium.broker.model.topic.deduplication import Deduplication
 from pulsarium.broker.model.topic.joining import OWN_CURSORS, check_new_subscription
+from pulsarium.broker.model.topic.log import TopicLog
 from pulsarium.broker.model.topic.producers import AppendRun, Producer, ProducerClient, ProducerOptions
-from pulsarium.broker.model.topic.upkeep import Trimmer, check_ttl, last_published_before, refuse_producers
 from pulsarium.broker.model.transaction.buffer import FAILED, TransactionBuffer
+from pulsarium.broker.model.transaction.coordinator import Participant
 from pulsarium.broker.storage.interface import StorageError
 from pulsarium.proto.entry import with_broker_metadata
+from pulsarium.proto.special_names import COMPACTION_CURSOR, DEDUPLICATION_CURSOR
 from pulsarium.proto.topic_name import TopicName
 
-if TYPE_CHECKING:
-    from pulsarium.broker.model.client import Assigned
-    from pulsarium.broker.model.compaction.compactor import Compactor
-    from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
-    from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
-    from pulsarium.broker.model.topic.log import TopicLog
-    from pulsarium.broker.model.transaction.coordinator import Participant
+UPKEEP = PartLog("upkeep")
 
 
-class PersistentTopic(Topic):
+class PersistentTopic(Topic, LedgerListener):
     """A topic that stores entries in a managed ledger. Subscriptions deliver committed entries."""
 
     def __init__(self, name: TopicName, stores: Context, policies: Policies, log: TopicLog) -> None:
@@ -75,10 +86,10 @@ class PersistentTopic(Topic):
         for cursor in log.cursors.values():
             if cursor.name not in OWN_CURSORS:
                 self._subscribe_cursor(cursor)
-        self.deduplication = deduplication_of(self)
+        self.deduplication = self._deduplication()
         self.compaction: Compaction = Compaction(self, log.compaction)
         self.compaction.policies_changed()
-        check_ttl(self)
+        self.check_ttl()
 
     @property
     def subscriptions(self) -> dict[str, PersistentSubscription]:
@@ -97,9 +108,9 @@ class PersistentTopic(Topic):
         before = self.policies
         super().set_policies(policies)
         self.dispatch_limit.update(policies.dispatch_rate)
-        self.deduplication = deduplication_of(self)
+        self.deduplication = self._deduplication()
         if policies.message_ttl_seconds != before.message_ttl_seconds:
-            check_ttl(self)
+            self.check_ttl()
         self.compaction.policies_changed()
         for subscription in self._subscriptions.values():
             subscription.policies_changed()
@@ -118,8 +129,26 @@ class PersistentTopic(Topic):
             ("Topic", self.dispatch_limit),
         )
 
+    def _deduplication(self) -> Deduplication | None:
+        """Return the deduplication by the policy, or None. A new one does not know entries stored before."""
+        log = self.log
+        cursor = log.cursors.get(DEDUPLICATION_CURSOR)
+        if not self.policies.deduplication:
+            log.deduplication = None
+            if cursor is not None:
+                cursor.delete()
+                log.forget_cursor(DEDUPLICATION_CURSOR)
+                self.trim_soon()
+            return None
+        if log.deduplication is None:
+            if cursor is None:
+                cursor = log.open_cursor(DEDUPLICATION_CURSOR, log.ledger.last_confirmed)
+                cursor.save()
+            log.deduplication = Deduplication(str(self.name), cursor, self.stores, log.trim_soon)
+        return log.deduplication
+
     def _check_backlog(self) -> None:
-        refuse_producers(self)
+        refuse_producers(self.log, self.policies, self.now_ms())
 
     def _keep_epoch(self, epoch: int) -> None:
         self.ledger.set_properties({EPOCH_PROPERTY: str(epoch)})
@@ -135,19 +164,20 @@ class PersistentTopic(Topic):
             raise PersistenceError(refusal)
         return super().add_producer(client, options)
 
-    def publish(self, producer: Producer, pending: Pending) -> None:
+    def publish(self, producer: Producer, pending: PendingPublish) -> None:
         if pending.txn is not None and self.transactions is None:
             raise NotAllowedError(TRANSACTIONS_OFF)
         if refusal := self.stores.storage.refusal:
             raise PersistenceError(refusal)
-        if self.deduplication is not None and not self.deduplication.admits(producer, pending):
+        deduplication = None if pending.is_marker else self.deduplication
+        if deduplication is not None and not deduplication.admits(producer, pending):
             return
         if pending.txn is None or self.transactions is None:
             self.append(pending)
         else:
             self.transactions.publish(pending.txn, pending)
 
-    def append(self, pending: Pending) -> Position:
+    def append(self, pending: PendingPublish) -> Position:
         """Append an entry, and return its position."""
         if self._stamps:
             pending.entry = with_broker_metadata(pending.entry, self._stamps.next(pending.messages))
@@ -159,7 +189,7 @@ class PersistentTopic(Topic):
         looked_at = self.checks is not None or self.deduplication is not None or self._stamps
         return None if looked_at or self.stores.storage.refusal else self._append_run
 
-    def _append_run(self, run: Sequence[Pending]) -> None:
+    def _append_run(self, run: Sequence[PendingPublish]) -> None:
         try:
             self.ledger.append_run(run)
         except LedgerFencedError:
@@ -168,7 +198,7 @@ class PersistentTopic(Topic):
             raise TopicTerminatedError(LEDGER_TERMINATED) from None
 
     def publish_unwatched(self, entry: bytes) -> Position:
-        return self.append(Pending(Unwatched(), entry))
+        return self.append(PendingPublish(Unwatched(), entry))
 
     def confirmed(self) -> None:
         """Dispatch new confirmed entries."""
@@ -208,9 +238,8 @@ class PersistentTopic(Topic):
         if name in self._subscriptions:
             return
         if not self.policies.auto_subscription:
-            raise NotAllowedError(
-                "Could not create the initial subscription due to the auto subscription creation is not allowed."
-            )
+            text = "Could not create the initial subscription due to the auto subscription creation is not allowed."
+            raise NotAllowedError(text, limit="allowAutoSubscriptionCreation")
         self.subscribe(name, earliest=True)
 
     def pending_acks_of(self, name: str) -> Participant | None:
@@ -227,12 +256,12 @@ class PersistentTopic(Topic):
         *,
         earliest: bool,
         rollback_seconds: int = 0,
-        properties: dict[str, str] | None = None,
+        properties: SubscriptionProperties = NO_SUBSCRIPTION_PROPERTIES,
         replicated: bool = False,
     ) -> PersistentSubscription:
         """Return the durable subscription of this name, created at the earliest or latest position.
 
-        With `rollback_seconds`, it begins with the first message of that age (C-08). An existing subscription begins
+        With `rollback_seconds`, it begins with the first message of that age. An existing subscription begins
         again there.
         """
         found = self._subscriptions.get(name)
@@ -251,7 +280,7 @@ class PersistentTopic(Topic):
         if rollback_seconds:
             start = self._before_age(rollback_seconds)
         cursor = self.log.open_cursor(name, start)
-        cursor.cursor_properties = properties or {}
+        cursor.cursor_properties = properties
         subscription = self._subscribe_cursor(cursor)
         subscription.set_replicated(replicated)
         return subscription
@@ -263,11 +292,11 @@ class PersistentTopic(Topic):
         *,
         earliest: bool,
         rollback_seconds: int = 0,
-        properties: dict[str, str] | None = None,
+        properties: SubscriptionProperties = NO_SUBSCRIPTION_PROPERTIES,
     ) -> PersistentSubscription:
         """Open a non-durable subscription, which ends with its last consumer.
 
-        The entry at `start` is delivered too: the client skips messages of a batch that it has read (C-07).
+        The entry at `start` is delivered too: the client skips messages of a batch that it has read.
         """
         found = self._subscriptions.get(name)
         if found is not None:
@@ -284,7 +313,7 @@ class PersistentTopic(Topic):
         elif rollback_seconds:
             mark = self._before_age(rollback_seconds)
         cursor = self.log.reader_cursor(name, mark)
-        cursor.cursor_properties = properties or {}
+        cursor.cursor_properties = properties
         return self._subscribe_cursor(cursor)
 
     def _check_new(self, name: str) -> None:
@@ -355,10 +384,10 @@ class PersistentTopic(Topic):
     def position_at(self, time_ms: int) -> Position:
         """Return the first entry published at `time_ms` or later.
 
-        The time of an entry is the broker's timestamp, or else publish_time (B-34). Raise `StorageError` when an entry
+        The time of an entry is the broker's timestamp, or else publish_time. Raise `StorageError` when an entry
         on the way is damaged.
         """
-        found = last_published_before(self, time_ms)
+        found = last_published_before(self.ledger, self.stores.config, time_ms)
         return self.ledger.next(found if found is not None else self.ledger.first_position())
 
     def _at_age(self, seconds: int) -> Position:
@@ -403,7 +432,7 @@ class PersistentTopic(Topic):
             raise HasShadowsError(f"Delete forbidden. Topic {self.name} is replicated to shadow topics.")
         super().check_unused(policies_of)
 
-    def close(self, assigned: Assigned | None = None) -> None:
+    def close(self, assigned: AssignedBroker | None = None) -> None:
         super().close(assigned)
         self.stop_compaction()
 
@@ -411,7 +440,7 @@ class PersistentTopic(Topic):
         self.compaction.close()
 
     def terminate(self) -> Position:
-        """Terminate the topic (B-33), and return its last position.
+        """Terminate the topic, and return its last position.
 
         Once that is stored, producers are disconnected. Consumers without a backlog get REACHED_END_OF_TOPIC, again
         with each further call.
@@ -426,6 +455,26 @@ class PersistentTopic(Topic):
             # a subscription of a reader goes with its connection
             for subscription in list(self._subscriptions.values()):
                 subscription.check_end_of_topic(again=True)
+
+    def check_ttl(self) -> None:
+        """Expire entries older than the TTL on every subscription, even of readers.
+
+        Do nothing without durable cursors.
+        """
+        try:
+            last = expired_before(self.log, self.policies.message_ttl_seconds, self.now_ms())
+        except StorageError as error:  # as in Pulsar, without autoSkipNonRecoverableData
+            UPKEEP.warning("nothing expires: the entries cannot be read", topic=self.name, reason=error)
+            return
+        if last is not None:
+            for subscription in list(self._subscriptions.values()):
+                expire(subscription, last)
+
+    def rolled(self) -> None:
+        self.trim_soon()
+
+    def going(self, last: Position) -> None:
+        self.trimmer.going(last)
 
     def trim_soon(self) -> None:
         """Trim ledgers that every subscription has consumed, at the end of the turn."""
@@ -447,3 +496,63 @@ LEDGER_TERMINATED = (  # for a SEND that arrives between the request and CLOSE_P
 )
 EPOCH_PROPERTY = "pulsar.topic.epoch"
 MIGRATED_PROPERTY = "migrated"
+
+
+class Trimmer:
+    """Delete consumed ledgers.
+
+    Only durable cursors keep ledgers. A reader goes on behind the deleted entries, or with what compaction kept of
+    them.
+    """
+
+    def __init__(self, topic: PersistentTopic) -> None:
+        self._topic = topic
+        self._due = False
+        self._decided_for = -1  # first needed ledger at the last check
+
+    def soon(self) -> None:
+        """Check at the end of the turn, because a ledger may be consumed."""
+        if not self._due and len(self._topic.ledger.ledgers) > 1:
+            self._due = True
+            self._topic.stores.turn.after_commit(self._look)
+
+    def _look(self, error: Exception | None) -> None:
+        self._due = False
+        if error is not None:  # the acknowledgements may not be stored
+            return
+        needed = first_needed(self._topic.ledger.ledgers, self._slowest())
+        last = next(reversed(self._topic.ledger.ledgers), -1)
+        if min(needed, last) != self._decided_for:
+            self._decided_for = min(needed, last)
+            self.trim()
+
+    def _slowest(self) -> Position | None:
+        log = self._topic.log
+        marks = [cursor.mark_delete for cursor in chain(log.cursors.values(), log.leaving.values())]
+        if log.compaction.mark_before is not None:
+            marks.append(log.compaction.mark_before)
+        return min(marks, default=None)
+
+    def trim(self) -> None:
+        """Trim now, because time may have passed since the last check."""
+        self._topic.ledger.trim(self._slowest(), self._topic.policies.retention, self.going)
+
+    def truncate(self) -> None:
+        """Skip all entries on every subscription, and delete all ledgers but the open one, retained or not."""
+        for subscription in list(self._topic.subscriptions.values()):
+            skip_all(subscription)
+        ledger = self._topic.ledger
+        ledger.truncate(list(consumed(ledger.ledgers, None)), self.going)
+
+    def going(self, last: Position) -> None:
+        """Skip entries up to `last`, which are deleted, on every subscription that has not consumed them."""
+        self._topic.ledgers_going(last)
+        for subscription in list(self._topic.subscriptions.values()):
+            if subscription.cursor.mark_delete < last and not self._reads_on(subscription, last):
+                skip_through(subscription, last, by=MovedBy.EVICTED)
+
+    def _reads_on(self, subscription: PersistentSubscription, last: Position) -> bool:
+        """Return whether a reader goes on with the compacted entries up to `last`."""
+        horizon = self._topic.compaction.compacted.horizon
+        retained = horizon is not None and last <= horizon
+        return retained and not subscription.durable and any(each.read_compacted for each in subscription.consumers)

@@ -1,14 +1,14 @@
-"""Producers of a topic: unique names and access modes (P-02 to P-05)."""
+"""Producers of a topic: unique names and access modes."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-from pulsarium.broker.model.client import Assigned, Client
+from pulsarium.broker.model.client import AssignedBroker, Client, holders
 from pulsarium.broker.model.errors import (
     BrokerServiceError,
     NamingError,
@@ -18,23 +18,23 @@ from pulsarium.broker.model.errors import (
     TopicFencedError,
     TopicTerminatedError,
 )
-from pulsarium.broker.model.ledger.managed_ledger import Pending
-from pulsarium.broker.model.ledger.position import signed, unsigned
-from pulsarium.broker.model.rate.rates import Publisher
+from pulsarium.broker.model.ledger.managed_ledger import PendingPublish
+from pulsarium.broker.model.ledger.stores import Stores
+from pulsarium.broker.model.rate.rates import RatedPublisher
+from pulsarium.broker.model.subscription.base import Subscription
+from pulsarium.broker.model.topic.checks import EntryChecks
 from pulsarium.proto.entry import checksum_matches
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.numbers import signed, unsigned
+from pulsarium.proto.topic_name import TopicName
 
-if TYPE_CHECKING:
-    from pulsarium.broker.model.topic.base import Topic
-
-
-AppendRun = Callable[[Sequence[Pending]], None]
+AppendRun = Callable[[Sequence[PendingPublish]], None]
 """Append entries of one producer to a topic."""
 
 _MESSAGES = attrgetter("messages")
 
 
-class ProducerClient(Client, Publisher, Protocol):
+class ProducerClient(Client, RatedPublisher, Protocol):
     """A client connection, as producers see it."""
 
     unstored: int  # messages for non-persistent topics that the connection sent in this turn
@@ -42,20 +42,22 @@ class ProducerClient(Client, Publisher, Protocol):
     @property
     def supports_partial_producer(self) -> bool: ...
 
-    def send_receipts(self, producer_id: int, entries: Sequence[Pending]) -> None:
+    def send_receipts(self, producer_id: int, entries: Sequence[PendingPublish]) -> None:
         """Send SEND_RECEIPT for each of `entries`."""
         ...
 
-    def send_error(self, producer_id: int, sequence_id: int, code: int, text: str) -> None: ...
+    def send_error(self, producer_id: int, sequence_id: int, code: int, text: str, **about: object) -> None: ...
 
     def producer_ready(self, producer: Producer) -> None:
         """Tell the client that a waiting producer is ready (WaitForExclusive)."""
         ...
 
-    def error(self, request_id: int, code: int, text: str) -> None: ...
+    def error(self, request_id: int, code: int, text: str, **about: object) -> None:
+        """Refuse a request. `about` is whom the refusal concerns, for the log."""
+        ...
 
-    def close_producer(self, producer_id: int, assigned: Assigned | None = None) -> None:
-        """Tell the client that the broker closed its producer, and forget the producer (cmd 15)."""
+    def close_producer(self, producer_id: int, assigned: AssignedBroker | None = None) -> None:
+        """Tell the client that the broker closed its producer, and forget the producer."""
         ...
 
     def forget_producer(self, producer_id: int) -> None:
@@ -64,6 +66,40 @@ class ProducerClient(Client, Publisher, Protocol):
 
     def publish_finished(self, count: int) -> None:
         """Note that publishes of this connection were answered (maxPendingPublishRequestsPerConnection)."""
+        ...
+
+
+class PublishedTopic(Protocol):
+    """A topic, as its producers and their connections see it."""
+
+    takes_message_ids: bool
+    closed: bool
+    publish_limited: int
+    checks: EntryChecks | None
+    messages_in: int
+    bytes_in: int
+    producers: Producers
+
+    @property
+    def name(self) -> TopicName: ...
+
+    @property
+    def stores(self) -> Stores: ...
+
+    @property
+    def subscriptions(self) -> Mapping[str, Subscription]: ...
+
+    def last_sequence_id(self, producer_name: str) -> int:
+        """Return the highest sequence id from a producer of this name, or -1 without deduplication."""
+        ...
+
+    def publish(self, producer: Producer, pending: PendingPublish) -> None:
+        """Append an entry, perhaps in a transaction. `producer.persisted` or `producer.failed` follows."""
+        ...
+
+    @property
+    def append_run(self) -> AppendRun | None:
+        """Return a function that publishes entries together, or None when something has to look at each of them."""
         ...
 
 
@@ -102,7 +138,7 @@ class Producer:
         "topic_epoch",
     )
 
-    def __init__(self, client: ProducerClient, topic: Topic, options: ProducerOptions, now_ms: int) -> None:
+    def __init__(self, client: ProducerClient, topic: PublishedTopic, options: ProducerOptions, now_ms: int) -> None:
         self.client = client
         self.topic = topic
         self.producer_id = options.producer_id
@@ -124,7 +160,7 @@ class Producer:
         """Return the last sequence id that the topic has, for PRODUCER_SUCCESS."""
         return self.topic.last_sequence_id(self.name)
 
-    def publish(self, pending: Pending) -> None:
+    def publish(self, pending: PendingPublish) -> None:
         """Check an entry of a SEND, and pass it to the topic."""
         entry, messages = pending.entry, pending.messages
         if checksum_matches(entry) is False:
@@ -144,11 +180,11 @@ class Producer:
                 checks.check_limits(entry, pending.is_chunk)
             topic.publish(self, pending)
         except BrokerServiceError as error:
-            self.refuse(pending, error.code, error.text)
+            self.refuse(pending, error.code, error.text, **error.about)
 
-    def publish_run(self, run: Sequence[Pending], append_run: AppendRun) -> None:
+    def publish_run(self, run: Sequence[PendingPublish], append_run: AppendRun) -> None:
         """Check the checksums of entries, and pass the entries to their topic's `append_run`."""
-        whole: list[Pending] = []
+        whole: list[PendingPublish] = []
         try:
             for pending in run:
                 if checksum_matches(pending.entry) is False:
@@ -166,26 +202,31 @@ class Producer:
                 append_run(whole)
             except BrokerServiceError as error:
                 for pending in whole:
-                    self.refuse(pending, error.code, error.text)
+                    self.refuse(pending, error.code, error.text, **error.about)
 
-    def refuse(self, pending: Pending, code: int, text: str) -> None:
+    @property
+    def about(self) -> dict[str, object]:
+        """Return the names for a refusal in the log."""
+        return {"topic": str(self.topic.name), "producer": self.name}
+
+    def refuse(self, pending: PendingPublish, code: int, text: str, **about: object) -> None:
         """Send SEND_ERROR."""
         # an absent highest sequence id is -1
         answered = max(signed(pending.sequence_id), signed(pending.highest_sequence_id))
-        self.client.send_error(self.producer_id, unsigned(answered), code, text)
+        self.client.send_error(self.producer_id, unsigned(answered), code, text, **self.about, **about)
         self.client.publish_finished(1)
 
-    def persisted(self, entries: Sequence[Pending]) -> None:
+    def persisted(self, entries: Sequence[PendingPublish]) -> None:
         """Send receipts for committed entries."""
         self.client.send_receipts(self.producer_id, entries)
         self.client.publish_finished(len(entries))
 
-    def forgotten(self, entries: Sequence[Pending]) -> None:
+    def forgotten(self, entries: Sequence[PendingPublish]) -> None:
         """Note that the topic of these entries was deleted meanwhile."""
         self.client.publish_finished(len(entries))
 
-    def failed(self, entries: Sequence[Pending], error: Exception) -> None:
-        """Send SEND_ERROR for entries that could not be committed. Clients create their producer again (cmd 8)."""
+    def failed(self, entries: Sequence[PendingPublish], error: Exception) -> None:
+        """Send SEND_ERROR for entries that could not be committed. Clients create their producer again."""
         for entry in entries:
             self.refuse(entry, pb.PersistenceError, str(error))
 
@@ -239,8 +280,7 @@ class Producers:
 
     def _claim(self, producer: Producer) -> bool:
         if producer.access_mode == pb.Shared:
-            if self._exclusive is not None or self.waiting:
-                raise ProducerBusyError(f"Topic has an existing exclusive producer: {self._exclusive or 'null'}")
+            self._check_shared()
             producer.topic_epoch = self.epoch
         elif producer.access_mode == pb.WaitForExclusive and (self.by_name or self._exclusive is not None):
             self.waiting.append(producer)
@@ -249,18 +289,44 @@ class Producers:
             self._make_exclusive(producer)
         return True
 
+    def _check_shared(self) -> None:
+        """Raise `ProducerBusyError` for a shared producer while another one has exclusive access, or waits for it."""
+        if self._exclusive is not None or self.waiting:
+            raise ProducerBusyError(self._owned, held_by=self._owners())
+
+    @property
+    def _owned(self) -> str:
+        return f"Topic has an existing exclusive producer: {self._exclusive or 'null'}"
+
+    def _owners(self) -> str:
+        """Return the producers that have or await exclusive access. A refused claim has only a name."""
+        return holders([*self.by_name.values(), *self.waiting]) or self._exclusive or ""
+
+    def obstacle(self, name: str) -> BrokerServiceError | None:
+        """Return the error for a shared producer of this name now, or None."""
+        try:
+            self._check_shared()
+        except ProducerBusyError as error:
+            return error
+        owner = self.by_name.get(name)
+        return None if owner is None else self._taken(owner)
+
+    def _taken(self, owner: Producer) -> NamingError:
+        text = f"Producer with name '{owner.name}' is already connected to topic '{self._topic}'"
+        return NamingError(text, held_by=holders([owner]))
+
     def _make_exclusive(self, producer: Producer) -> None:
         if producer.access_mode == pb.ExclusiveWithFencing:
-            self._fence_all()
+            self._fence_all(producer)
         elif self._exclusive is not None or self.waiting:
-            raise ProducerFencedError(f"Topic has an existing exclusive producer: {self._exclusive or 'null'}")
+            raise ProducerFencedError(self._owned, held_by=self._owners())
         elif self.by_name:
-            raise ProducerFencedError("Topic has existing shared producers")
+            raise ProducerFencedError("Topic has existing shared producers", held_by=self._owners())
         self._own(producer)
 
-    def _fence_all(self) -> None:
+    def _fence_all(self, owner: Producer) -> None:
         """Fence all producers. Waiting ones get an error; others lose their connection with their next SEND."""
-        self._refuse_waiting(ProducerFencedError("Fenced out"))
+        self._refuse_waiting(ProducerFencedError("Fenced out", held_by=holders([owner])))
         for producer in self.by_name.values():
             producer.closed = True
             producer.client.forget_producer(producer.producer_id)
@@ -273,9 +339,9 @@ class Producers:
         while self.waiting:
             self._refuse(self.waiting.popleft(), error)
 
-    @staticmethod
-    def _refuse(waiter: Producer, error: BrokerServiceError) -> None:
-        waiter.client.error(waiter.request_id, error.code, error.java_text)
+    def _refuse(self, waiter: Producer, error: BrokerServiceError) -> None:
+        about = {"command": "PRODUCER", "topic": self._topic, "producer": waiter.name, **error.about}
+        waiter.client.error(waiter.request_id, error.code, error.java_text, **about)
         waiter.closed = True
         waiter.client.forget_producer(waiter.producer_id)
 
@@ -293,7 +359,7 @@ class Producers:
     def _take_name(self, producer: Producer) -> None:
         owner = self.by_name.get(producer.name)
         if owner is not None:
-            taken = NamingError(f"Producer with name '{producer.name}' is already connected to topic '{self._topic}'")
+            taken = self._taken(owner)
             if owner.client is producer.client:
                 raise taken
             raise OwnerMustAnswerError(owner.client, taken)
@@ -331,7 +397,7 @@ class Producers:
             following.client.producer_ready(following)
             return
 
-    def disconnect(self, assigned: Assigned | None = None, *, terminated: bool = False) -> None:
+    def disconnect(self, assigned: AssignedBroker | None = None, *, terminated: bool = False) -> None:
         """Send CLOSE_PRODUCER to all producers, with the broker that serves the topic now.
 
         Waiting producers get an error, because they have no producer yet.
@@ -340,13 +406,13 @@ class Producers:
         self.disconnect_those(lambda producer: True, assigned)
         self._refusal = None
 
-    def disconnect_those(self, unwanted: Callable[[Producer], bool], assigned: Assigned | None = None) -> None:
+    def disconnect_those(self, unwanted: Callable[[Producer], bool], assigned: AssignedBroker | None = None) -> None:
         """Disconnect the admitted producers for which `unwanted` returns True."""
         for producer in [each for each in self.by_name.values() if unwanted(each)]:
             producer.client.close_producer(producer.producer_id, assigned)
             self.remove(producer)
 
-    def dismiss_waiting(self, unwanted: Callable[[Producer], bool], assigned: Assigned | None = None) -> None:
+    def dismiss_waiting(self, unwanted: Callable[[Producer], bool], assigned: AssignedBroker | None = None) -> None:
         """Close the waiting producers for which `unwanted` returns True."""
         for waiter in [each for each in self.waiting if unwanted(each)]:
             waiter.closed = True

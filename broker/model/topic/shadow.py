@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from pulsarium.broker.model.context import Context
 from pulsarium.broker.model.errors import NotAllowedError
-from pulsarium.broker.model.ledger.shadow_ledger import ShadowLedger
+from pulsarium.broker.model.ledger.managed_ledger import ShadowLedger
+from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.namespace.metadata import Metadata
+from pulsarium.broker.model.policy.policies import Policies
+from pulsarium.broker.model.topic.log import TopicLog
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.topic.producers import Producer
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.topic_name import TopicName
-
-if TYPE_CHECKING:
-    from pulsarium.broker.model.context import Context
-    from pulsarium.broker.model.ledger.position import Position
-    from pulsarium.broker.model.namespace.metadata import Metadata
-    from pulsarium.broker.model.policy.policies import Policies
-    from pulsarium.broker.model.topic.log import TopicLog
 
 SHADOW_SOURCE: Final = "PULSAR.SHADOW_SOURCE"  # the topic property that names the source
 NOT_A_SHADOW: Final = "Only shadow topic supports sending messages with messageId"

@@ -7,8 +7,8 @@ from functools import partial
 from types import MappingProxyType
 from typing import Final
 
-from pulsarium.broker.logs import Log
-from pulsarium.broker.model.client import Assigned
+from pulsarium.broker.logs import PartLog
+from pulsarium.broker.model.client import AssignedBroker
 from pulsarium.broker.model.context import Context
 from pulsarium.broker.model.errors import (
     NotAllowedError,
@@ -17,16 +17,15 @@ from pulsarium.broker.model.errors import (
     SourceNotFoundError,
     TopicNotFoundError,
 )
-from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger, kept_info
-from pulsarium.broker.model.ledger.shadow_ledger import ShadowLedger
+from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger, ShadowLedger, kept_info
 from pulsarium.broker.model.namespace.metadata import Metadata
 from pulsarium.broker.model.policy.policies import (
     AutoCreation,
     Policies,
-    auto_creation,
+    auto_creation_of,
     most_topics,
-    of_system_topic,
     resolve,
+    resolve_system_topic,
 )
 from pulsarium.broker.model.schema.registry import SchemaRegistry
 from pulsarium.broker.model.topic.base import Topic
@@ -37,12 +36,14 @@ from pulsarium.broker.model.topic.non_persistent import NonPersistentTopic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.topic.shadow import SHADOW_SOURCE, ShadowTopic, shadow_properties, source_of
 from pulsarium.broker.model.topic.watchers import Watchers
-from pulsarium.broker.model.transaction.coordinator import Part, Participant
+from pulsarium.broker.model.transaction.coordinator import Participant
+from pulsarium.broker.model.transaction.transaction import TransactionPart
 from pulsarium.broker.storage.interface import StorageError
 from pulsarium.proto.errors import InvalidTopicName
-from pulsarium.proto.topic_name import SEGMENT, TopicName, is_change_events, is_system_topic
+from pulsarium.proto.special_names import is_change_events, is_system_topic, is_transaction_internal
+from pulsarium.proto.topic_name import SEGMENT, TopicName
 
-log = Log("topics")
+log = PartLog("topics")
 
 MANAGED_LEDGERS = "/managed-ledgers/"
 NO_PROPERTIES: Final[Mapping[str, str]] = MappingProxyType({})
@@ -61,11 +62,11 @@ class Topics:
         self._stores = stores
         self._metadata = metadata
         self._schemas = schemas
-        self._metadata.on_policies_changed = self._policies_changed
-        self.migration = Migration(self, metadata)
-        self._change_events = ChangeEvents(self, metadata, schemas)
+        self._metadata.policies_listeners.append(self._policies_changed)
+        self.migration = Migration(self.loaded, metadata)
+        self._change_events = ChangeEvents(self.exists, self.create, metadata, schemas)
         if stores.config.takes_topic_policies:
-            self._metadata.on_topic_policies_changed = self._change_events.changed
+            self._metadata.topic_policies_listeners.append(self._change_events.changed)
         self._logs: dict[str, TopicLog | None] = {}  # persistent topics, with None for those not opened since the start
         self._damaged: dict[str, StorageError] = {}  # topics that cannot be opened, with the error
         self._showing: set[str] = set()  # shadow topics whose source is being loaded
@@ -79,8 +80,8 @@ class Topics:
         self._policies.clear()
         for path in paths:
             if path.startswith(MANAGED_LEDGERS) and path.count("/") == 5:
-                name = str(TopicName.from_managed_ledger(path[len(MANAGED_LEDGERS) :]))
-                self._logs[name] = None
+                name = TopicName.from_managed_ledger(path[len(MANAGED_LEDGERS) :])
+                self._logs[str(name)] = None
                 self.watchers.created(name)
 
     # finding
@@ -96,19 +97,19 @@ class Topics:
         persistent: bool = True,
         non_persistent: bool = False,
         idle: bool = True,
-        system: bool = True,
+        hidden: Callable[[TopicName], bool] | None = None,
     ) -> list[str]:
         """Return the names of topics in a namespace, with each partition; persistent ones first.
 
-        `idle` includes non-persistent topics without clients. `system` includes system topics.
+        `idle` includes non-persistent topics without clients. Topics that are `hidden` are left out.
         """
         found: list[str] = []
         if persistent:
-            found += sorted(name for name in self._logs if name.startswith(f"persistent://{namespace}/"))
+            found += self.watchers.listing(namespace).names
         if non_persistent:
             loaded = (item for item in self.loaded.items() if item[0].startswith(f"non-persistent://{namespace}/"))
             found += sorted(name for name, topic in loaded if idle or topic.producers or topic.subscriptions)
-        return found if system else [name for name in found if not is_system_topic(TopicName.parse(name))]
+        return found if hidden is None else [name for name in found if not hidden(TopicName.parse(name))]
 
     def find(self, name: TopicName) -> Topic:
         """Return an existing topic, loaded if necessary, or raise `TopicNotFoundError`."""
@@ -134,7 +135,7 @@ class Topics:
             return None
         return self.find_persistent(name) if name.is_persistent and self.exists(name) else None
 
-    def participant(self, part: Part) -> Participant | None:
+    def participant(self, part: TransactionPart) -> Participant | None:
         """Return the participant of a transaction, or None for a deleted one."""
         topic = self.persistent(part.topic)
         if topic is None or part.subscription is None:
@@ -147,8 +148,7 @@ class Topics:
 
         `absent` is the text of the `TopicNotFoundError` for a topic that is not created.
         """
-        topic = self.loaded.get(str(name))
-        if topic is not None:
+        if (topic := self.loaded.get(str(name))) is not None:
             return topic
         config = self._stores.config
         enabled = config.enablePersistentTopics if name.is_persistent else config.enableNonPersistentTopics
@@ -160,15 +160,17 @@ class Topics:
         if name.partition_index >= partitions > 0:
             raise TopicNotFoundError(absent)
         if not self.exists(name):
+            if name.is_persistent and is_transaction_internal(name):
+                raise NotAllowedError(f"Can not create transaction system topic {name}")
             if not partitions:
                 if not (create and self.may_auto_create(name)):
-                    raise TopicNotFoundError(absent)
-                self.check_partition(name)
+                    raise TopicNotFoundError(absent, limit="allowAutoTopicCreation" if create else None)
+                self._metadata.check_partition(name)
             self.check_room(name)
         return self._load(name)
 
     def may_auto_create(self, name: TopicName) -> bool:
-        """Return whether clients may create a topic (B-40)."""
+        """Return whether clients may create a topic."""
         if name.is_segment or name.is_scalable:
             return self.restores(name)
         return self._auto_creation(name).allowed and not self.reserves(name)
@@ -192,30 +194,20 @@ class Topics:
         return partitions
 
     def _auto_creation(self, name: TopicName) -> AutoCreation:
-        namespace = self._metadata.namespaces[str(name.namespace_name)]
-        if self._stores.config.systemTopicEnabled and is_system_topic(name):
-            return AutoCreation(allowed=True, partitions=0)
-        return auto_creation(self._stores.config, namespace)
+        return auto_creation_of(name, self._stores.config, self._metadata.namespaces[str(name.namespace_name)])
 
     def check_room(self, name: TopicName, added: int = 1) -> None:
-        """Raise `NotAllowedError` when a namespace has maxTopicsPerNamespace topics.
-
-        Persistent topics and segments count apart. As in Pulsar, adding partitions is not checked.
-        """
+        """Raise `NotAllowedError` at maxTopicsPerNamespace. Segments count apart, and later partitions do not count."""
         namespace = str(name.namespace_name)
         most = most_topics(self._stores.config, self._metadata.namespaces.get(namespace) or {})
         if most <= 0 or is_system_topic(name):
             return
-        there = len(self.names(namespace, system=False)) if name.is_persistent else 0
+        there = len(self.names(namespace, hidden=is_system_topic)) if name.is_persistent else 0
         if name.is_scalable or name.is_segment:
             there = sum(each.startswith(f"{SEGMENT}://{namespace}/") for each in self._logs)
         if there + added > most:
-            raise NotAllowedError("Exceed maximum number of topics in namespace.")
-
-    def check_partition(self, name: TopicName) -> None:
-        """Raise `NotAllowedError` for a partition of a topic that is not partitioned."""
-        if name.partition_index >= 0 and not self._metadata.partitions_of(name.partitioned_name):
-            raise NotAllowedError(f"Partition metadata not found for the partitioned topic: {name}")
+            text = "Exceed maximum number of topics in namespace."
+            raise NotAllowedError(text, limit="maxTopicsPerNamespace", allowed=most)
 
     # policies
 
@@ -223,12 +215,13 @@ class Topics:
         """Return the policies of a topic, which need not exist."""
         namespace, config = str(name.namespace_name), self._stores.config
         own, kept = self._metadata.topic_policies_of(name), self._metadata.namespaces.get(namespace)
-        policies = None if own else self._policies.get(namespace)
-        if policies is None:
-            policies = resolve(config, kept or {}, own)
-            if kept is not None and not own:
-                self._policies[namespace] = policies
-        return of_system_topic(policies, config) if is_system_topic(name) else policies
+        if is_system_topic(name):
+            return resolve_system_topic(name, config, kept or {}, own)
+        if own or kept is None:
+            return resolve(config, kept or {}, own)
+        if namespace not in self._policies:
+            self._policies[namespace] = resolve(config, kept)
+        return self._policies[namespace]
 
     def loaded_of(self, namespace: str, name: TopicName | None = None) -> list[Topic]:
         """Return the loaded topics of a namespace, or only the topic `name` with its partitions."""
@@ -273,7 +266,7 @@ class Topics:
                     raise PersistenceError(str(error)) from error
             else:
                 log = self._logs[str(name)] = self._log(name, properties)
-                self.watchers.created(str(name))
+                self.watchers.created(name)
             if properties:
                 log.ledger.set_properties(properties)
             if isinstance(log.ledger, ShadowLedger):
@@ -324,7 +317,7 @@ class Topics:
         ledger.show(topic.ledger)
         log.reopen()
 
-    def unload(self, name: TopicName, assigned: Assigned | None = None) -> None:
+    def unload(self, name: TopicName, assigned: AssignedBroker | None = None) -> None:
         """Unload a topic, and disconnect its clients. `assigned` names the broker that serves it now.
 
         A topic is loaded again once a client comes back.
@@ -355,12 +348,17 @@ class Topics:
                 log.delete()
             else:
                 delete_damaged(name.managed_ledger_path, self._stores)
-            self.watchers.deleted(str(name))
+            self.watchers.deleted(name)
             self._leaving.add(str(name))
-            self._stores.turn.after_commit(partial(self._deleted, str(name), log))
+            self._stores.turn.after_commit(partial(self._deleted, name, log))
         if name.partition_index < 0 and not name.is_segment:  # segments share the schema of their scalable topic
             self._schemas.delete(name)
             self._metadata.forget_topic_policies(name)
+
+    def delete_partitioned(self, name: TopicName) -> None:
+        """Delete a partitioned topic without its partitions: the metadata, the policies and the schema."""
+        self._metadata.delete_partitioned(name)
+        self._schemas.delete(name)
 
     def check_unused(self, name: TopicName) -> None:
         """Raise `TopicHasClientsError` when a topic is in use."""
@@ -368,14 +366,14 @@ class Topics:
         if topic is not None:
             topic.check_unused(self.policies_of)
 
-    def _deleted(self, name: str, log: TopicLog | None, error: Exception | None) -> None:
-        self._leaving.discard(name)
+    def _deleted(self, name: TopicName, log: TopicLog | None, error: Exception | None) -> None:
+        self._leaving.discard(str(name))
         if error is None:
-            self._damaged.pop(name, None)
+            self._damaged.pop(str(name), None)
             if log is not None:
                 log.forget()
             return
-        self._logs[name] = log
+        self._logs[str(name)] = log
         self.watchers.created(name)
         if log is not None:
             log.undelete()
@@ -403,8 +401,8 @@ class Topics:
                     added.subscribe(subscription, earliest=True)
 
     def _durable_names(self, name: TopicName) -> list[str]:
-        topic = self.find(name) if self.exists(name) else None
-        return [each.name for each in topic.subscriptions.values() if each.durable] if topic is not None else []
+        found = self.find(name).subscriptions.values() if self.exists(name) else ()
+        return [each.name for each in found if each.durable]
 
     def logs(self) -> list[TopicLog]:
         """Return the logs of all persistent topics, opened if necessary."""
@@ -429,7 +427,7 @@ class Topics:
             if log is not None:
                 log.delete()
                 log.forget()
-            self.watchers.deleted(name)
+            self.watchers.deleted(TopicName.parse(name))
         self.loaded.clear()
         self._logs.clear()
         self._damaged.clear()

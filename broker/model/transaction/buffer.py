@@ -5,24 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import Protocol
 
 from pulsarium.broker.model.errors import NotAllowedError, PersistenceError, TopicTerminatedError
-from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger, Pending
+from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger, PendingPublish
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.stores import Stores
-from pulsarium.broker.model.transaction.record import BufferRecord, Sent
+from pulsarium.broker.model.transaction.record import BufferRecord, PublishedEntries
 from pulsarium.proto.entry import build, txn_bits_of, with_txn_bits
 from pulsarium.proto.errors import EntryError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.message_id import TxnId
+from pulsarium.proto.numbers import NO_SEQUENCE
 
 TXN_COMMIT = 21  # PulsarMarkers.proto, MarkerType
 TXN_ABORT = 22
-NO_SEQUENCE = 2**64 - 1
 NO_MESSAGE = b""
 FAILED = "The topic failed to store messages: look it up again"
-ONE_MESSAGE = 1  # messages of a marker; with `index_per_transactional_entry`, also of any entry of a transaction (X-32)
+MOST_OVERDUE = 100  # transactions that one end aborts, because the low watermark has passed them; Pulsar aborts one
+ONE_MESSAGE = 1  # messages of a marker; with `index_per_transactional_entry`, also of any entry of a transaction
 
 
 def marker(txn: TxnId, *, commit: bool, now_ms: int) -> bytes:
@@ -57,7 +59,7 @@ class PublishedTo(Protocol):
 
     def now_ms(self) -> int: ...
 
-    def append(self, pending: Pending) -> Position: ...
+    def append(self, pending: PendingPublish) -> Position: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ class TransactionBuffer:
     Entries and markers are appended; `BufferRecord` stores the transactions. A segment of a scalable topic has no
     markers (PIP-473).
 
-    The broker accepts messages of ended or unknown transactions (cmd 6). It hides them when the transaction was
+    The broker accepts messages of ended or unknown transactions. It hides them when the transaction was
     aborted, and else holds them back until a low watermark declares the transaction ended.
     """
 
@@ -103,7 +105,9 @@ class TransactionBuffer:
         self._loaded_ms = topic.now_ms()
         self._one_index = topic.stores.profile.index_per_transactional_entry
         self._names_transaction = topic.stores.profile.transaction_by_send
-        self._sent: Sent | None = None  # the last one, because entries of one transaction usually follow each other
+        self._sent: PublishedEntries | None = (
+            None  # the last one, because entries of one transaction usually follow each other
+        )
 
     @property
     def ongoing(self) -> int:
@@ -112,7 +116,7 @@ class TransactionBuffer:
 
     # publishing
 
-    def publish(self, txn: TxnId, pending: Pending) -> None:
+    def publish(self, txn: TxnId, pending: PendingPublish) -> None:
         """Append an entry that consumers see after the commit of the transaction.
 
         Raise `NotAllowedError` after its end.
@@ -121,7 +125,7 @@ class TransactionBuffer:
             raise NotAllowedError(f"Transaction [{txn}] has been ended. Please use a new transaction to send message.")
         sent = self._sent
         if sent is None or sent.txn != txn or sent.publication is not pending.publication:
-            sent = self._sent = Sent(self._record, txn, pending.publication)
+            sent = self._sent = PublishedEntries(self._record, txn, pending.publication)
         pending.publication = sent
         if self._one_index:
             pending.messages = ONE_MESSAGE
@@ -141,7 +145,7 @@ class TransactionBuffer:
             self._end(txn, commit=commit)
         reached = max(low_watermark, self._low_watermarks.get(txn.most, low_watermark))
         self._low_watermarks[txn.most] = reached
-        while (first := next(iter(self._record.noted.ongoing), None)) is not None:
+        for first in list(islice(self._record.noted.ongoing, MOST_OVERDUE)):
             if first.least > self._low_watermarks.get(first.most, first.least - 1):
                 break
             self._end(first, commit=False)
@@ -156,7 +160,7 @@ class TransactionBuffer:
             return
         try:
             entry = marker(txn, commit=commit, now_ms=topic.now_ms())
-            position = topic.append(Pending(_End(self, txn, commit=commit), entry, messages=ONE_MESSAGE))
+            position = topic.append(PendingPublish(_End(self, txn, commit=commit), entry, messages=ONE_MESSAGE))
         except TopicTerminatedError:
             self._end_without_marker(txn, topic.ledger.terminated or topic.ledger.last_confirmed, commit=commit)
         else:
@@ -213,11 +217,11 @@ class _End:
         self._txn = txn
         self._commit = commit
 
-    def persisted(self, entries: Sequence[Pending]) -> None:
+    def persisted(self, entries: Sequence[PendingPublish]) -> None:
         self._buffer.ended(self._txn, entries[-1].position, commit=self._commit)
 
-    def failed(self, entries: Sequence[Pending], error: Exception) -> None:
+    def failed(self, entries: Sequence[PendingPublish], error: Exception) -> None:
         self._buffer.failed()
 
-    def forgotten(self, entries: Sequence[Pending]) -> None:
+    def forgotten(self, entries: Sequence[PendingPublish]) -> None:
         self.persisted(entries)

@@ -1,21 +1,23 @@
 """A transaction coordinator: open transactions, note what they change, and end them on request or in time.
 
 All changes of an end belong to one turn, and so to one commit: after a crash a transaction is open everywhere or
-nowhere. Only a part that cannot be ended in that turn (a topic whose ledger is fenced) is tried again, and the client
-waits for its answer until then.
+nowhere. The end of a transaction with very many parts takes several turns. Each of them stores which parts are left, so
+that the end goes on after a crash. A part that cannot be ended (a topic whose ledger is fenced) is tried again. The
+client waits for its answer until all parts have ended.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from enum import Enum
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
-from typing import NamedTuple, Protocol
+from itertools import islice
+from types import MappingProxyType
+from typing import Protocol
 
 from pulsarium.broker.clock import Timer
-from pulsarium.broker.logs import Log
+from pulsarium.broker.logs import PartLog
+from pulsarium.broker.model.cursor.effect import EndEffect, after_all
 from pulsarium.broker.model.errors import (
     BrokerServiceError,
     CoordinatorNotFoundError,
@@ -23,79 +25,42 @@ from pulsarium.broker.model.errors import (
     TransactionNotFoundError,
 )
 from pulsarium.broker.model.ledger.stores import Stores
+from pulsarium.broker.model.transaction.ending import Ending
+from pulsarium.broker.model.transaction.transaction import (
+    PAGE,
+    Page,
+    Status,
+    Transaction,
+    TransactionPart,
+    page_to_bytes,
+    pages_of,
+)
+from pulsarium.broker.net.slices import work_for_a_slice
 from pulsarium.proto.message_id import TxnId
-
-
-class Status(Enum):
-    """Pulsar's TxnStatus without the states of an ended transaction, which the coordinator forgets."""
-
-    OPEN = "OPEN"
-    COMMITTING = "COMMITTING"
-    ABORTING = "ABORTING"
-
-
-class Part(NamedTuple):
-    """A topic that a transaction published to, or a subscription that it acknowledged on."""
-
-    topic: str
-    subscription: str | None = None
-
-    @property
-    def order(self) -> tuple[bool, str, str]:
-        """Return a sort key: acknowledgements end before published messages become visible, as in Pulsar."""
-        return self.subscription is None, self.topic, self.subscription or ""
-
-
-@dataclass(frozen=True, slots=True)
-class Transaction:
-    """An immutable transaction. `parts` lists the topics and subscriptions on which it has not ended."""
-
-    least: int
-    opened_ms: int
-    timeout_ms: int
-    owner: str | None  # role that opened the transaction; None: any role may end it
-    status: Status = Status.OPEN
-    parts: frozenset[Part] = frozenset()
-
-    @property
-    def topics(self) -> list[str]:
-        """Return the topics that the transaction published to."""
-        return sorted(part.topic for part in self.parts if part.subscription is None)
-
-    @property
-    def subscriptions(self) -> list[tuple[str, str]]:
-        """Return the topics and subscriptions that the transaction acknowledged on."""
-        return sorted((part.topic, part.subscription) for part in self.parts if part.subscription is not None)
-
-    def to_bytes(self) -> bytes:
-        """Return the stored form. The number is part of the path."""
-        parts = sorted(self.parts, key=lambda part: part.order)
-        return json.dumps([self.opened_ms, self.timeout_ms, self.owner, self.status.value, parts]).encode()
-
-    @classmethod
-    def from_bytes(cls, least: int, value: bytes) -> Transaction:
-        """Return the transaction of a stored form."""
-        opened_ms, timeout_ms, owner, status, parts = json.loads(value)
-        return cls(least, opened_ms, timeout_ms, owner, Status(status), frozenset(Part(*part) for part in parts))
 
 
 class Participant(Protocol):
     """A topic's transaction buffer, or the pending acknowledgements of a subscription."""
 
-    def end(self, txn: TxnId, *, commit: bool, low_watermark: int) -> None:
+    def end(self, txn: TxnId, *, commit: bool, low_watermark: int) -> EndEffect | None:
         """End a transaction, within the commit of this turn. Do nothing when the transaction changed nothing here.
 
-        All transactions of the same coordinator up to `low_watermark` have ended too. Raise `BrokerServiceError` when
-        the end has to wait; then nothing has changed.
+        All transactions of the same coordinator up to `low_watermark` have ended too. Return the effect for which
+        whoever asked has to wait after the commit, if any. Raise `BrokerServiceError` when the end has to wait; then
+        nothing has changed.
         """
 
 
-log = Log("transactions")
+log = PartLog("transactions")
 
 Done = Callable[[BrokerServiceError | None], None]  # called when the store has the change, or has failed
-Find = Callable[[Part], Participant | None]  # None: deleted, so there is nothing to end
+Find = Callable[[TransactionPart], Participant | None]  # None: deleted, so there is nothing to end
 
 RETRY = 1.0  # seconds, as in TransactionMetadataStoreService
+PARTS_A_STEP = 200  # parts that are added at once
+
+
+NO_TEXTS: Mapping[int, bytes] = MappingProxyType({})
 
 
 class TooManyTransactionsError(Exception):
@@ -126,13 +91,16 @@ class Coordinator:
         self._in_order = True  # whether `_transactions` is sorted, oldest first
         self._timers: dict[int, Timer] = {}  # the timeout or the next try to end of each transaction
         self._waiting: dict[int, list[Done]] = {}  # callers that wait for the end of a transaction
+        self._endings: dict[int, Ending] = {}  # ends that go on in the next turn
+        self._effects: dict[int, list[EndEffect]] = {}  # of ends, for which these callers wait
         for each in self._transactions.values():
             self._set_timer(each)
 
     def close(self) -> None:
-        """Stop all timers, because another state replaces this coordinator."""
+        """Stop all timers and ends, because another state replaces this coordinator."""
         for timer in self._timers.values():
             timer.cancel()
+        self._endings.clear()
 
     # reading
 
@@ -186,14 +154,34 @@ class Coordinator:
         self._set_timer(transaction)
         return TxnId(self.number, self.last)
 
-    def add(self, least: int, parts: Iterable[Part], done: Done) -> None:
+    def add(self, least: int, parts: Iterable[TransactionPart], done: Done) -> None:
         """Add topics or subscriptions to a transaction.
 
         Raise `TransactionNotFoundError`, or `InvalidTxnStatusError` when the transaction is ending.
         """
+        transaction = self._open(least)
+        new = [part for part in parts if part not in transaction]
+        self._keep(least, replace(transaction, parts=transaction.parts.union(new)), done)
+
+    def add_in_steps(self, least: int, parts: Iterable[TransactionPart], done: Done) -> Iterator[None]:
+        """Add very many topics or subscriptions as `add` does, all of them in the last step."""
+        begun, left = self._open(least), iter(parts)
+        pages: dict[int, Page] = {}
+        texts: dict[int, bytes] = {}
+        while some := list(islice(left, PARTS_A_STEP)):
+            numbers = begun.numbers
+            new = [part for part in dict.fromkeys(some) if part not in begun and numbers.get(part) not in pages]
+            for page, text in pages_of(new):
+                number = numbers.give(page)
+                pages[number], texts[number] = page, text
+            yield
+        now = self._open(least)
+        self._keep(least, replace(now, pages={**now.pages, **pages}), done, texts)
+
+    def _open(self, least: int) -> Transaction:
         transaction = self.transaction(least)
         self._check_status(transaction, Status.OPEN)
-        self._keep(least, replace(transaction, parts=transaction.parts.union(parts)), done)
+        return transaction
 
     def end(self, least: int, *, commit: bool, done: Done) -> None:
         """Commit or abort a transaction everywhere.
@@ -205,7 +193,20 @@ class Coordinator:
         if transaction.status is not Status.OPEN:
             self._check_status(transaction, ending)
         self._waiting.setdefault(least, []).append(done)
-        self._finish(replace(transaction, status=ending))
+        if least not in self._endings:
+            self._finish(replace(transaction, status=ending))
+
+    def is_ending(self, least: int) -> bool:
+        """Return whether the end of a transaction goes on in the next turn."""
+        return least in self._endings
+
+    def after_try(self, least: int, tried: Callable[[], None]) -> None:
+        """Call `tried` when each part of an ending transaction has ended, or has to be tried again later."""
+        ending = self._endings.get(least)
+        if ending is None:
+            tried()
+        else:
+            ending.tried.append(tried)
 
     def _check_status(self, transaction: Transaction, wanted: Status) -> None:
         if transaction.status is not wanted:
@@ -217,24 +218,43 @@ class Coordinator:
     # ending
 
     def _finish(self, transaction: Transaction) -> None:
-        least = transaction.least
-        self._stop_timer(least)
-        parts = sorted(transaction.parts, key=lambda part: part.order)
-        left = frozenset(part for part in parts if not self._end_part(part, transaction))
-        if left:
-            remaining = replace(transaction, parts=left)
-            if remaining != self._transactions[least]:
-                self._keep(least, remaining, partial(self._ended, least, False))
-            self._set_timer(remaining, at_least=RETRY)
-        else:
-            self._keep(least, None, partial(self._ended, least, True))
+        """End the parts of a transaction for a slice, and the rest in turns of their own."""
+        self._stop_timer(transaction.least)
+        self._go_on(Ending(transaction, self._end_part))
 
-    def _end_part(self, part: Part, transaction: Transaction) -> bool:
+    def _go_on(self, ending: Ending) -> None:
+        least = ending.transaction.least
+        self._endings.pop(least, None)
+        more = work_for_a_slice(ending.steps)
+        left = ending.left()
+        if left.has_ended:
+            self._over(left)
+        elif left != self._transactions[least]:
+            self._keep(least, left, partial(self._ended, least, False))
+        if more and not left.has_ended:
+            self._endings[least] = ending
+            self._stores.turn.later(partial(self._has_turn, least, ending))
+            return
+        if not left.has_ended:
+            self._set_timer(left, at_least=RETRY)
+        _call(ending.tried)
+
+    def _has_turn(self, least: int, ending: Ending) -> None:
+        if self._endings.get(least) is ending:  # else a failed commit has taken the end back
+            self._go_on(ending)
+
+    def _over(self, transaction: Transaction) -> None:
+        """Forget a transaction without parts that are left."""
+        self._keep(transaction.least, None, partial(self._ended, transaction.least, True))
+
+    def _end_part(self, part: TransactionPart, transaction: Transaction) -> bool:
         txn, commit = TxnId(self.number, transaction.least), transaction.status is Status.COMMITTING
         try:
             participant = self._find(part)
             if participant is not None:
-                participant.end(txn, commit=commit, low_watermark=self.low_watermark)
+                effect = participant.end(txn, commit=commit, low_watermark=self.low_watermark)
+                if effect is not None:
+                    self._effects.setdefault(txn.least, []).append(effect)
         except BrokerServiceError as error:
             log.warning(
                 "a transaction cannot be ended yet: the coordinator tries again",
@@ -246,20 +266,46 @@ class Coordinator:
         return True
 
     def _ended(self, least: int, over: bool, error: BrokerServiceError | None) -> None:
-        if over or error is not None:
-            for done in self._waiting.pop(least, ()):
-                done(error)
+        if not over and error is None:
+            return
+        waiting, effects = self._waiting.pop(least, ()), self._effects.pop(least, ())
+        if error is None:
+            after_all(effects, partial(_tell, waiting, None))
+        else:
+            _tell(waiting, error)
 
     # storing
 
-    def _keep(self, least: int, transaction: Transaction | None, done: Done) -> None:
+    def _keep(
+        self, least: int, transaction: Transaction | None, done: Done, texts: Mapping[int, bytes] = NO_TEXTS
+    ) -> None:
+        """Store a transaction, or delete it. `texts` has the stored forms of new pages, as far as they are known."""
+        turn, path = self._stores.turn, f"{self._path}/{least}"
+        before = self._transactions.get(least)
         if transaction is None:
             del self._transactions[least]
+            turn.store(path, None)
+            after: Mapping[int, Page] = {}
         else:
+            value = transaction.to_bytes()
+            if len(value) > PAGE:
+                transaction = transaction.with_parts_in_pages()
+                value = transaction.to_bytes()
             self._transactions[least] = transaction
-        turn = self._stores.turn
-        turn.store(f"{self._path}/{least}", None if transaction is None else transaction.to_bytes())
+            turn.store(path, value)
+            after = transaction.pages
+        if before is not None and before.pages is not after:
+            self._store_pages(path, before.pages, after, texts)
         turn.after_commit(partial(self._committed, least, transaction, done))
+
+    def _store_pages(
+        self, path: str, before: Mapping[int, Page], after: Mapping[int, Page], texts: Mapping[int, bytes]
+    ) -> None:
+        for number in before.keys() - after.keys():
+            self._stores.turn.store(f"{path}/{number}", None)
+        for number, page in after.items():
+            if before.get(number) is not page:
+                self._stores.turn.store(f"{path}/{number}", texts.get(number) or page_to_bytes(page))
 
     def _committed(self, least: int, transaction: Transaction | None, done: Done, error: Exception | None) -> None:
         if error is not None:
@@ -275,6 +321,7 @@ class Coordinator:
     def _take_back(self, least: int) -> None:
         """Restore a transaction from the store after a failed commit."""
         self._stop_timer(least)
+        ending = self._endings.pop(least, None)
         kept = self._kept.get(least)
         if kept is None:
             self._transactions.pop(least, None)
@@ -282,6 +329,8 @@ class Coordinator:
             self._in_order &= least in self._transactions
             self._transactions[least] = kept
             self._set_timer(kept, at_least=RETRY)
+        if ending is not None:
+            _call(ending.tried)
 
     # time
 
@@ -291,8 +340,8 @@ class Coordinator:
         again = partial(self._time_is_up, transaction.least)
         clock = self._stores.clock
         if transaction.status is Status.OPEN:
-            left = (transaction.opened_ms + transaction.timeout_ms - clock.now_ms()) / 1000
-            self._timers[transaction.least] = clock.call_later(max(left, at_least), again)
+            end_ms, soonest_ms = transaction.opened_ms + transaction.timeout_ms, clock.now_ms() + round(at_least * 1000)
+            self._timers[transaction.least] = clock.call_at(max(end_ms, soonest_ms), again)
         else:
             self._timers[transaction.least] = clock.machine.call_later(at_least, again)
 
@@ -317,3 +366,13 @@ class Coordinator:
             )
             transaction = replace(transaction, status=Status.ABORTING)
         self._finish(transaction)
+
+
+def _call(waiting: Iterable[Callable[[], None]]) -> None:
+    for each in waiting:
+        each()
+
+
+def _tell(waiting: Iterable[Done], error: BrokerServiceError | None) -> None:
+    for done in waiting:
+        done(error)

@@ -8,20 +8,22 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 from pulsarium.broker.model.errors import CoordinatorNotFoundError
 from pulsarium.broker.model.ledger.stores import Stores
 from pulsarium.broker.model.namespace.metadata import Metadata
-from pulsarium.broker.model.namespace.ownership import Member, Ownership
-from pulsarium.broker.model.transaction.coordinator import Coordinator, Part, Participant, Transaction
+from pulsarium.broker.model.namespace.ownership import ClusterMember, Ownership
+from pulsarium.broker.model.transaction.coordinator import Coordinator, Participant
+from pulsarium.broker.model.transaction.transaction import Transaction, TransactionPart, recovered
+from pulsarium.proto.special_names import COORDINATORS, SYSTEM
 from pulsarium.proto.topic_name import TopicName
 
-ASSIGN = TopicName.parse("persistent://pulsar/system/transaction_coordinator_assign")
+ASSIGN = TopicName.parse(f"persistent://{SYSTEM}/{COORDINATORS}")
 
-M = TypeVar("M", bound=Member)
+M = TypeVar("M", bound=ClusterMember)
 C = TypeVar("C", bound=Coordinator)
 
 
 class Participants(Protocol):
     """The topics that transactions touch."""
 
-    def participant(self, part: Part) -> Participant | None:
+    def participant(self, part: TransactionPart) -> Participant | None:
         """Return the buffer or pending acknowledgements of a part, or None when the part is deleted."""
         ...
 
@@ -45,8 +47,7 @@ class StoredCoordinators(Generic[C]):
         self._coordinators.clear()
         kept = {int(name): int(last) for name, last in self._stores.recovered_under(self.folder)}
         for number in {**kept, **reached}:
-            found = self._stores.recovered_under(f"{self.folder}/{number}")
-            transactions = [Transaction.from_bytes(int(least), value) for least, value in found]
+            transactions = recovered(self._stores, f"{self.folder}/{number}")
             last = max(kept.get(number, -1), reached.get(number, -1))
             if last != kept.get(number):
                 self._stores.turn.store(f"{self.folder}/{number}", str(last).encode())

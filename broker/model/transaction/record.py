@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
-from pulsarium.broker.model.ledger.managed_ledger import Pending, Publication
+from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger, PendingPublish, Publication
 from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.ledger.stores import Stores
 from pulsarium.broker.model.ledger.transactions import TransactionEntries
 from pulsarium.proto.message_id import TxnId
-
-if TYPE_CHECKING:
-    from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
-    from pulsarium.broker.model.ledger.stores import Stores
 
 # the time in milliseconds of the topic's first entry of any transaction, stored beside the transactions
 SNAPSHOT = "snapshot"
@@ -112,7 +108,7 @@ class BufferRecord:
             self._stores.turn.store(self._path(name), None)
 
 
-class Sent:
+class PublishedEntries:
     """The publication of entries of one transaction: report to the record, and then to the producer."""
 
     __slots__ = ("_record", "publication", "txn")
@@ -122,15 +118,15 @@ class Sent:
         self.txn = txn
         self.publication = publication
 
-    def persisted(self, entries: Sequence[Pending]) -> None:
+    def persisted(self, entries: Sequence[PendingPublish]) -> None:
         self._record.confirm_published(self.txn, (entry.position for entry in entries))
         self.publication.persisted(entries)
 
-    def failed(self, entries: Sequence[Pending], error: Exception) -> None:
+    def failed(self, entries: Sequence[PendingPublish], error: Exception) -> None:
         self._record.take_back()
         self.publication.failed(entries, error)
 
-    def forgotten(self, entries: Sequence[Pending]) -> None:
+    def forgotten(self, entries: Sequence[PendingPublish]) -> None:
         self._record.confirm_published(self.txn, (entry.position for entry in entries))
         self.publication.forgotten(entries)
 

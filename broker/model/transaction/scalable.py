@@ -8,19 +8,21 @@ transactions in sweeps, and keeps ended ones for a while, so that a client may r
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Generic, NamedTuple, TypeVar
 
 from pulsarium.broker.model.errors import InvalidTxnStatusError, NotAllowedError
 from pulsarium.broker.model.ledger.stores import Stores
-from pulsarium.broker.model.namespace.ownership import Member, Ownership
-from pulsarium.broker.model.transaction.coordinator import Coordinator, Done, Find, Part, Status, Transaction
+from pulsarium.broker.model.namespace.ownership import ClusterMember, Ownership
+from pulsarium.broker.model.transaction.coordinator import Coordinator, Done, Find
 from pulsarium.broker.model.transaction.coordinators import Participants, StoredCoordinators
+from pulsarium.broker.model.transaction.transaction import Status, Transaction, TransactionPart
+from pulsarium.broker.net.rounds import Rounds
 from pulsarium.proto.message_id import TxnId
 
 
-class Ended(NamedTuple):
+class EndedTransaction(NamedTuple):
     """An ended transaction, whose record stays until the retention is over."""
 
     committed: bool
@@ -43,7 +45,7 @@ class ScalableCoordinator(Coordinator):
         self, number: int, path: str, stores: Stores, find: Find, last: int = -1, kept: Iterable[Transaction] = ()
     ) -> None:
         recovered = stores.recovered_under(f"{path}/ended")
-        self._ended_by_number = {int(least): Ended(*json.loads(value)) for least, value in recovered}
+        self._ended_by_number = {int(least): EndedTransaction(*json.loads(value)) for least, value in recovered}
         super().__init__(number, path, stores, find, last, kept)
 
     def belongs_to(self, least: int, role: str) -> bool:
@@ -53,7 +55,7 @@ class ScalableCoordinator(Coordinator):
 
     # requests of clients
 
-    def add(self, least: int, parts: Iterable[Part], done: Done) -> None:
+    def add(self, least: int, parts: Iterable[TransactionPart], done: Done) -> None:
         """Add segments or subscriptions to a transaction. An ended transaction accepts them without an effect."""
         if least in self._ended_by_number:
             self._stores.turn.after_commit(lambda error: done(None))
@@ -76,7 +78,13 @@ class ScalableCoordinator(Coordinator):
                 f"cannot transition to {_ended_status(commit=commit)}"
             )
 
-    def join(self, least: int, part: Part) -> None:
+    def add_in_steps(self, least: int, parts: Iterable[TransactionPart], done: Done) -> Iterator[None]:
+        if least in self._ended_by_number:
+            self.add(least, parts, done)
+        else:
+            yield from super().add_in_steps(least, parts, done)
+
+    def join(self, least: int, part: TransactionPart) -> None:
         """Add the segment or subscription that a transaction changes now.
 
         Raise `NotAllowedError` when the transaction is not open.
@@ -86,19 +94,18 @@ class ScalableCoordinator(Coordinator):
             ended = self._ended_by_number.get(least)
             status = "ABORTED" if ended is None else ended.status
             raise NotAllowedError(f"Transaction ({self.number},{least}) is already {status} — TxnConflict")
-        if part not in transaction.parts:
+        if part not in transaction:
             super().add(least, (part,), lambda error: None)
 
     # ending
 
-    def _finish(self, transaction: Transaction) -> None:
-        super()._finish(transaction)
-        least = transaction.least
-        if least not in self._transactions:
-            committed = transaction.status is Status.COMMITTING
-            ended = Ended(committed, self._stores.clock.now_ms(), transaction.owner)
-            self._ended_by_number[least] = ended
-            self._stores.turn.store(self._ended_path(least), json.dumps(ended).encode())
+    def _over(self, transaction: Transaction) -> None:
+        super()._over(transaction)
+        least, committed = transaction.least, transaction.status is Status.COMMITTING
+        ended = self._ended_by_number[least] = EndedTransaction(
+            committed, self._stores.clock.now_ms(), transaction.owner
+        )
+        self._stores.turn.store(self._ended_path(least), json.dumps(ended).encode())
 
     def _take_back(self, least: int) -> None:
         super()._take_back(least)
@@ -115,23 +122,26 @@ class ScalableCoordinator(Coordinator):
         if transaction.status is not Status.OPEN:
             super()._set_timer(transaction, at_least=at_least)
 
-    def sweep(self) -> None:
+    def sweep(self) -> Iterator[None]:
         """Abort the transactions that are open longer than their clients allowed."""
         now_ms = self._stores.clock.now_ms()
         for each in list(self.transactions):
-            if each.status is Status.OPEN and each.opened_ms + each.timeout_ms <= now_ms:
-                self._time_is_up(each.least)
+            if each.opened_ms + each.timeout_ms <= now_ms:
+                self.time_out(each.least)
+            yield
 
-    def forget_old(self) -> None:
+    def forget_old(self) -> Iterator[None]:
         """Forget the transactions that ended longer ago than the retention."""
         retention_ms = self._stores.config.transactionCoordinatorScalableTopicsGcRetentionSeconds * 1000
         oldest_ms = self._stores.clock.now_ms() - retention_ms
-        for least in [least for least, ended in self._ended_by_number.items() if ended.ended_ms <= oldest_ms]:
-            del self._ended_by_number[least]
-            self._stores.turn.store(self._ended_path(least), None)
+        for least, ended in list(self._ended_by_number.items()):
+            if ended.ended_ms <= oldest_ms:
+                self._ended_by_number.pop(least, None)
+                self._stores.turn.store(self._ended_path(least), None)
+            yield
 
 
-M = TypeVar("M", bound=Member)
+M = TypeVar("M", bound=ClusterMember)
 
 
 class ScalableCoordinators(StoredCoordinators[ScalableCoordinator], Generic[M]):
@@ -148,18 +158,18 @@ class ScalableCoordinators(StoredCoordinators[ScalableCoordinator], Generic[M]):
             (config.transactionCoordinatorScalableTopicsTimeoutSweepIntervalSeconds, ScalableCoordinator.sweep),
             (config.transactionCoordinatorScalableTopicsGcIntervalSeconds, ScalableCoordinator.forget_old),
         ):
-            stores.clock.every(seconds, partial(self._each, check))
+            stores.clock.every(seconds, Rounds(stores.clock, partial(self._each, check)))
         self.recover()
 
-    def _each(self, check: Callable[[ScalableCoordinator], None]) -> None:
+    def _each(self, check: Callable[[ScalableCoordinator], Iterator[None]]) -> Iterator[None]:
         for coordinator in list(self._coordinators.values()):
-            check(coordinator)
+            yield from check(coordinator)
 
     def coordinator(self, number: int) -> ScalableCoordinator:
         """Return a coordinator. Every number has one, as in Pulsar."""
         return self._made(number)
 
-    def join(self, txn: TxnId, part: Part) -> None:
+    def join(self, txn: TxnId, part: TransactionPart) -> None:
         """Add the segment or subscription that a transaction changes now.
 
         Raise `NotAllowedError` when the transaction is not open.

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import click
 
 from pulsarium.cli.lab.capture.file import records_of
+from pulsarium.cli.terminal import styled
 from pulsarium.proto.text import printable
 
 if TYPE_CHECKING:
     from pulsarium.capture.diff import Change, Difference, Step, Talk
-    from pulsarium.capture.file import Record
+    from pulsarium.capture.file import CaptureRecord
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 _MOST_STEPS = 20  # shown for one change
@@ -55,7 +56,7 @@ def report(old: Path, new: Path, ignore: Sequence[str], texts: bool) -> None:
         raise click.exceptions.Exit(1)
 
 
-def _all(path: Path) -> Iterator[Record]:
+def _all(path: Path) -> Iterator[CaptureRecord]:
     return (record for _, record in records_of(path))
 
 
@@ -64,11 +65,11 @@ def _shown(found: Difference) -> Iterator[str]:
         talk = found.old or found.new
         assert talk is not None
         sign, steps = ("-", "first") if found.new is None else ("+", "second")
-        yield click.style(f"only in the {steps}: {_of(talk)}", bold=True)
+        yield styled(f"only in the {steps}: {_of(talk)}", bold=True)
         for (side, _), said in talk.steps.items():
             yield from _steps(sign, side.value, said)
         return
-    yield click.style(f"{_of(found.old)} | {_of(found.new)}", bold=True)
+    yield styled(f"{_of(found.old)} | {_of(found.new)}", bold=True)
     for change in found.changes:
         yield from _change(change)
 
@@ -87,6 +88,6 @@ def _steps(sign: str, side: str, steps: Iterable[Step]) -> Iterator[str]:
     colour = {"-": "red", "+": "green"}.get(sign)
     told = list(steps)
     for step in told[:_MOST_STEPS]:
-        yield click.style(f"  {sign} {side:<6} {printable(step.words)}", fg=colour)
+        yield styled(f"  {sign} {side:<6} {printable(step.words)}", fg=colour)
     if len(told) > _MOST_STEPS:
-        yield click.style(f"  {sign} {side:<6} ... and {len(told) - _MOST_STEPS} more", fg=colour)
+        yield styled(f"  {sign} {side:<6} ... and {len(told) - _MOST_STEPS} more", fg=colour)

@@ -13,7 +13,7 @@ import click
 from pulsarium.cli.refusal import RequestRefused, RunRefused
 
 if TYPE_CHECKING:
-    from pulsarium.capture.file import Header, Record
+    from pulsarium.capture.file import CaptureRecord, Header
     from pulsarium.cli.lab.broker import LabOf
 
 _PIECE = 1 << 20
@@ -38,7 +38,7 @@ def new_name() -> str:
     return f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.pulscap"
 
 
-def records_of(path: Path, *, follow: bool = False) -> Iterator[tuple[int, Record]]:
+def records_of(path: Path, *, follow: bool = False) -> Iterator[tuple[int, CaptureRecord]]:
     """Yield the records of a file, numbered from 1. With `follow`, wait for more records without end.
 
     Raise `Refusal` when the file cannot be read, or cannot be read to its end.
@@ -114,7 +114,7 @@ def pieces_of(lab: LabOf, capture: int, *, follow: bool = False) -> Iterator[tup
             return
 
 
-def records_now(lab: LabOf) -> Iterator[tuple[int, Record]]:
+def records_now(lab: LabOf) -> Iterator[tuple[int, CaptureRecord]]:
     """Yield the records of a new capture, which ends with the generator."""
     from pulsarium.capture.file import CaptureError, CaptureReader
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import trio
 
-from pulsarium.broker.lab.capture.proxy import Target
-from pulsarium.capture.file import CaptureWriter, Kind, Record
+from pulsarium.broker.lab.capture.proxy import ProxiedBroker
+from pulsarium.capture.file import CaptureRecord, CaptureWriter, EventKind
 from pulsarium.capture.lint.frames import Conversation
-from pulsarium.capture.replay import PONG, Await, Close, Key, Open, Replay, Send
+from pulsarium.capture.replay import PONG, Await, CloseStep, Key, Open, Replay, Send
 from pulsarium.cli.lab.capture.file import records_of
 from pulsarium.proto.commands import Direction
 from pulsarium.proto.framing import FrameDecoder
@@ -34,7 +34,7 @@ class _Connection:
 class Player:
     """Player of one replay."""
 
-    def __init__(self, writer: CaptureWriter, target: Target, wait: float) -> None:
+    def __init__(self, writer: CaptureWriter, target: ProxiedBroker, wait: float) -> None:
         self._writer = writer
         self._target = target
         self._wait = wait
@@ -58,7 +58,7 @@ class Player:
                         await self._send(self._connections[number], self._replay.rewritten(frame))
                     case Await(key, count):
                         await self._await(key, count)
-                    case Close(number, sender):
+                    case CloseStep(number, sender):
                         await self._close(self._connections[number], by_client=sender.value == "client")
             for connection in self._connections.values():
                 await connection.stream.aclose()
@@ -103,7 +103,7 @@ class Player:
     async def _received(self, connection: _Connection, talk: Conversation, data: bytes) -> None:
         times = time.monotonic_ns(), time.time_ns()
         self._writer.frame(connection.number, Direction.BROKER, *times, data)
-        frame = talk.feed(Record(Kind.FRAME, connection.number, Direction.BROKER, *times, data, len(data)))
+        frame = talk.feed(CaptureRecord(EventKind.FRAME, connection.number, Direction.BROKER, *times, data, len(data)))
         if frame.name == "PING":
             await self._send(connection, PONG)
         else:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pulsarium.cli.lab.capture.file import capture_file
-from pulsarium.cli.refusal import Refusal, RequestRefused, RunRefused
+from pulsarium.cli.refusal import CommandRefusal, RequestRefused, RunRefused
 
 if TYPE_CHECKING:
-    from pulsarium.broker.lab.capture.proxy import Target
+    from pulsarium.broker.lab.capture.proxy import ProxiedBroker
 
 _OPTIONS = (
     click.option(
@@ -64,14 +64,17 @@ def proxy(target: str | None, named: str | None, **options: Any) -> None:
 
 
 def run_proxy(url: str, out: str | None, host: str, port: int, keep_entry: int | None) -> None:
-    """Run the proxy until SIGINT or SIGTERM. Raise `Refusal` when the URL, the file or the port cannot be used."""
+    """Run the proxy until SIGINT or SIGTERM.
+
+    Raise `CommandRefusal` when the URL, the file or the port cannot be used.
+    """
     import trio
 
-    from pulsarium.broker.lab.capture.proxy import Target
+    from pulsarium.broker.lab.capture.proxy import ProxiedBroker
     from pulsarium.cli.logs import configure
 
     try:
-        target = Target.of(url)
+        target = ProxiedBroker.of(url)
     except ValueError as error:
         raise RequestRefused(str(error)) from None
     path = capture_file(out or "./", "--out")
@@ -82,14 +85,14 @@ def run_proxy(url: str, out: str | None, host: str, port: int, keep_entry: int |
         raise _refusal(group, f"capture proxy --host {host} --port {port} --out {path}") from None
 
 
-def _refusal(group: BaseExceptionGroup[OSError], what: str) -> Refusal:
+def _refusal(group: BaseExceptionGroup[OSError], what: str) -> CommandRefusal:
     error: BaseException = group
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return RunRefused(f"{what}: {getattr(error, 'strerror', None) or error}")
 
 
-async def _proxy(target: Target, path: Path, host: str, port: int, keep_entry: int | None) -> None:
+async def _proxy(target: ProxiedBroker, path: Path, host: str, port: int, keep_entry: int | None) -> None:
     import trio
 
     from pulsarium.broker.lab.capture.proxy import proxying

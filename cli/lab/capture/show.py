@@ -17,10 +17,11 @@ from pulsarium.cli.interrupts import closing_at_ctrl_c
 from pulsarium.cli.lab.broker import LabOf, of_broker
 from pulsarium.cli.lab.capture.file import records_of
 from pulsarium.cli.refusal import RequestRefused, RunRefused
+from pulsarium.cli.terminal import styled
 
 if TYPE_CHECKING:
-    from pulsarium.capture.file import Record
-    from pulsarium.capture.lint.checker import Seen
+    from pulsarium.capture.file import CaptureRecord
+    from pulsarium.capture.lint.checker import RecordFindings
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -34,7 +35,7 @@ class Wanted:
     topics: Sequence[str] = ()
     sender: str | None = None
 
-    def has(self, record: Record, seen: Seen) -> bool:
+    def has(self, record: CaptureRecord, seen: RecordFindings) -> bool:
         frame = seen.frame
         if self.sender and record.sender.value != self.sender:
             return False
@@ -92,12 +93,12 @@ def show(lab: LabOf, file: Path | None, live: bool, follow: bool, as_json: bool,
         _print(source, Wanted(**chosen), as_json, full)
 
 
-def _print(source: Iterator[tuple[int, Record]], wanted: Wanted, as_json: bool, full: bool) -> None:
+def _print(source: Iterator[tuple[int, CaptureRecord]], wanted: Wanted, as_json: bool, full: bool) -> None:
     from pulsarium.capture.as_json import described
-    from pulsarium.capture.lines import Lines
+    from pulsarium.capture.lines import CaptureLines
     from pulsarium.capture.lint.checker import Walk
 
-    walk, lines = Walk(), Lines(style=click.style, full=full)
+    walk, lines = Walk(), CaptureLines(style=styled, full=full)
     for number, record in source:
         _, seen = walk.feed(record)
         if wanted.has(record, seen):

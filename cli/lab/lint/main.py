@@ -17,7 +17,7 @@ from pulsarium.cli.lab.reports import BROKEN, files_of, judging, write_report
 from pulsarium.cli.refusal import RequestRefused, RunRefused
 
 if TYPE_CHECKING:
-    from pulsarium.capture.lint.checker import Finding
+    from pulsarium.capture.lint.checker import BrokenRule
 
 
 @click.command(cls=GroupedCommand)
@@ -91,7 +91,7 @@ def lint(
         sys.exit(BROKEN)
 
 
-def _of_file(path: Path) -> Iterator[Finding]:
+def _of_file(path: Path) -> Iterator[BrokenRule]:
     from pulsarium.capture.lint.checker import Walk, all_opened, finding_of
     from pulsarium.cli.lab.capture.file import records_of
 
@@ -102,8 +102,8 @@ def _of_file(path: Path) -> Iterator[Finding]:
             yield finding_of(violation, checker.conversation, str(path))
 
 
-def _of_broker(lab: LabOf, action: str | None) -> tuple[list[Finding], Counter[str]]:
-    from pulsarium.capture.lint.checker import Finding
+def _of_broker(lab: LabOf, action: str | None) -> tuple[list[BrokenRule], Counter[str]]:
+    from pulsarium.capture.lint.checker import BrokenRule
 
     said = lab.call("GET", "violations")
     if not said["running"] and not said["counts"]:
@@ -112,10 +112,10 @@ def _of_broker(lab: LabOf, action: str | None) -> tuple[list[Finding], Counter[s
         said = lab.call("POST", "violations/stop")
     elif action == "clear":
         lab.call("DELETE", "violations")
-    return [Finding.from_json(each) for each in said["violations"]], Counter(said["counts"])
+    return [BrokenRule.from_json(each) for each in said["violations"]], Counter(said["counts"])
 
 
-def _report(found: list[Finding], counts: Counter[str], how: str) -> str:
+def _report(found: list[BrokenRule], counts: Counter[str], how: str) -> str:
     if how == "json":
         shown = {"counts": dict(counts), "violations": [each.to_json() for each in found]}
         return json.dumps(shown, indent=2)
@@ -128,7 +128,7 @@ def _report(found: list[Finding], counts: Counter[str], how: str) -> str:
     return "\n".join(_lines(found, counts))
 
 
-def _for_tools(found: list[Finding], how: str) -> str:
+def _for_tools(found: list[BrokenRule], how: str) -> str:
     from pulsarium.broker.config.version import VERSION
     from pulsarium.capture.lint.checker import ALL_RULES
     from pulsarium.capture.reports import Problem, junit, sarif
@@ -137,7 +137,7 @@ def _for_tools(found: list[Finding], how: str) -> str:
     return junit("lint", ALL_RULES, problems) if how == "junit" else sarif("lint", VERSION, ALL_RULES, problems)
 
 
-def _lines(found: list[Finding], counts: Counter[str]) -> Iterator[str]:
+def _lines(found: list[BrokenRule], counts: Counter[str]) -> Iterator[str]:
     from pulsarium.capture.lint.checker import ALL_RULES
 
     for each in found:

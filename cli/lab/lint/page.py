@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from html import escape
 
-from pulsarium.capture.lint.checker import ALL_RULES, Finding
-from pulsarium.capture.lint.rule import Rule
+from pulsarium.capture.lint.checker import ALL_RULES, BrokenRule
+from pulsarium.capture.lint.rule import LintRule
 
 _HEAD = """<!doctype html>
 <html lang="en">
@@ -49,9 +49,9 @@ _FOOT = "</main>\n</body>\n</html>"
 _COLUMNS = ("time", "client", "where", "topic", "what")
 
 
-def page(found: Sequence[Finding], counts: Counter[str]) -> str:
+def page(found: Sequence[BrokenRule], counts: Counter[str]) -> str:
     """Return a page with a card for each broken rule, errors and frequent ones first."""
-    of_rule: dict[str, list[Finding]] = {}
+    of_rule: dict[str, list[BrokenRule]] = {}
     for each in found:
         of_rule.setdefault(each.rule, []).append(each)
     order = sorted(counts, key=lambda name: (ALL_RULES[name].severity.value != "error", -counts[name], name))
@@ -70,7 +70,7 @@ def _page(title: str, said: str, cards: Iterable[str]) -> str:
     return "".join((_HEAD.format(title=escape(title)), f"<h1>{escape(title)}</h1>\n{said}\n", *cards, _FOOT))
 
 
-def _rule(rule: Rule, count: str = "") -> str:
+def _rule(rule: LintRule, count: str = "") -> str:
     severity = rule.severity.value
     return (
         f'<article id="{escape(rule.name)}">\n<h2>{escape(rule.name)} <small class="{severity}">{severity}</small> '
@@ -80,11 +80,11 @@ def _rule(rule: Rule, count: str = "") -> str:
     )
 
 
-def _card(rule: Rule, count: int, found: Sequence[Finding]) -> str:
+def _card(rule: LintRule, count: int, found: Sequence[BrokenRule]) -> str:
     return "".join((_rule(rule, f"{count} times"), '<div class="table">', *_table(found), "</div>\n</article>\n"))
 
 
-def _table(found: Sequence[Finding]) -> Iterator[str]:
+def _table(found: Sequence[BrokenRule]) -> Iterator[str]:
     yield "<table>\n<tr>" + "".join(f"<th>{name}</th>" for name in _COLUMNS) + "</tr>\n"
     for each in found:
         where = f"{each.capture} " if each.capture else ""

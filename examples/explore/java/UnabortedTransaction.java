@@ -13,7 +13,7 @@ import org.apache.pulsar.client.api.transaction.Transaction;
 /** Invoice each order in a transaction. The bug: after an error the worker does not abort the transaction. */
 class UnabortedTransaction {
     static final int ORDERS = 4;
-    static final int SECONDS = 15;
+    static final int SECONDS = 30;
 
     /** A client that invoices, with the orders that it reads and the invoices that it writes. */
     record Worker(PulsarClient client, Consumer<String> orders, Producer<String> invoices) {

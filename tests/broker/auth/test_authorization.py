@@ -86,8 +86,9 @@ def test_superusers_may_everything_and_nobody_nothing() -> None:
 
 def test_superusers_may_change_while_the_broker_runs() -> None:
     """The setting superUserRoles is dynamic."""
-    config, metadata = by_token(), Metadata(Nowhere(), "standalone")
-    found, dynamic = Authorization(config, metadata), DynamicSettings(config, metadata.records)
+    metadata = Metadata(Nowhere(), "standalone")
+    dynamic = DynamicSettings(by_token(), metadata.records)
+    found = Authorization(dynamic.config, metadata)
     dynamic.put("superUserRoles", "other")
     assert (found.is_superuser("admin"), found.is_superuser("other")) == (False, True)
     dynamic.forget("superUserRoles")

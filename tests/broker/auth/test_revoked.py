@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from pulsarium.broker.session.session import sessions_of
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.auth.secured import by_token, token
@@ -108,7 +109,7 @@ async def test_other_namespaces_are_left_alone(bed: Bed) -> None:
 async def test_a_consumer_that_is_not_kept_yet_loses_its_grant(bed: Bed) -> None:
     put(bed, {"namespace_auth": BOTH})
     wire = await bed.connect(auth_method_name="token", auth_data=token("me").encode())
-    (session,) = bed.broker.sessions
+    (session,) = sessions_of(bed.broker)
     fields: dict[str, Any] = {"topic": TOPIC, "subscription": "s", "subType": Exclusive, "consumer_id": 0}
     session.receive(frame_of(Type.SUBSCRIBE, request_id=1, **fields))
     put(bed, {})

@@ -7,14 +7,15 @@ from typing import Any
 import pytest
 
 from pulsarium.broker.commands import handlers, lookup
-from pulsarium.broker.commands.authorized import SCALABLE
 from pulsarium.broker.config.profile import PULSAR_4_2
+from pulsarium.broker.session.session import sessions_of
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.auth.secured import by_token, token
 from tests.broker.commands.authorized import NAMESPACE, connecting, grant
 from tests.broker.wire import TOPIC, Bed, Exclusive, Type, Wire, frame_of, plain, serving
 
+SCALABLE = {Type.SCALABLE_TOPIC_LOOKUP, Type.SCALABLE_TOPIC_SUBSCRIBE, Type.WATCH_SCALABLE_TOPICS}
 FAILED = (Type.LOOKUP_RESPONSE, Type.PARTITIONED_METADATA_RESPONSE)
 STRING = pb.Schema(name="s", schema_data=b"", type=pb.Schema.String)
 
@@ -240,7 +241,7 @@ async def test_credentials_that_a_proxy_passes_on_are_checked_where_it_is_asked(
 
     async with serving(by_token(authenticateOriginalAuthData=True)) as bed:
         wire = await bed.connect(**through(token("admin")))
-        (session,) = bed.broker.sessions
+        (session,) = sessions_of(bed.broker)
         assert str(session.principal) == "admin"
         await wire.aclose()
         junk = bed.dial()

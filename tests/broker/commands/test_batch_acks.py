@@ -6,7 +6,7 @@ import pytest
 
 from pulsarium.broker.config import PIP, PROFILES, PULSAR_4_2, Config, Profile
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.subscription.consumer import Consumer
+from pulsarium.broker.model.subscription.base import Consumer
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.held import HeldStorage

@@ -9,12 +9,13 @@ import pytest
 from pulsarium.broker.commands.connection import OUR_CLIENTS
 from pulsarium.broker.config import PULSAR_4_2, Config
 from pulsarium.broker.config.profile import profile_of
+from pulsarium.broker.session.session import sessions_of
 from pulsarium.client.connection.protocol import CLIENT_VERSION
 from pulsarium.proto.commands import COMMANDS, Direction
 from pulsarium.proto.framing import frame
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.broker.commands.minimal import minimal_command
 from tests.broker.wire import TOPIC, Bed, Type, Wire, frame_of, plain, serving
+from yardsticks.bench.minimal import minimal_command
 
 
 def name_of(type: int) -> str:
@@ -30,7 +31,7 @@ async def test_the_lower_version_is_agreed_on(bed: Bed, client: int, announced: 
     wire = bed.dial()
     connected = await wire.connect(client)
     assert connected.protocol_version == announced
-    (session,) = bed.broker.sessions
+    (session,) = sessions_of(bed.broker)
     assert session.capabilities.version == client  # the client's own version decides what it is sent
 
 
@@ -136,7 +137,7 @@ async def test_no_other_command_is_taken_before_connect(bed: Bed, type: int, cap
     await wire.write(frame(minimal_command(type).SerializeToString()))
     assert await wire.closed() == []
     assert COMMANDS[type].name in caplog.text
-    assert bed.broker.sessions == set()
+    assert sessions_of(bed.broker) == set()
 
 
 @pytest.mark.req("W-06")
@@ -258,7 +259,7 @@ async def test_a_client_that_leaves_is_forgotten(bed: Bed, wire: Wire) -> None:
     await wire.aclose()
     other = await bed.connect()
     await other.subscribe()  # the Exclusive subscription is free again
-    assert len(bed.broker.sessions) == 1
+    assert len(sessions_of(bed.broker)) == 1
 
 
 @pytest.mark.req("W-01")

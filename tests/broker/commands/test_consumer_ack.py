@@ -15,6 +15,7 @@ from tests.broker.wire import (
     TOPIC,
     Bed,
     Cumulative,
+    Earliest,
     Exclusive,
     Failover,
     Individual,
@@ -219,6 +220,27 @@ async def test_cursors_are_written_at_a_rate(autojump_clock: object, rate: float
             await wire.send(Type.ACK, consumer_id=0, ack_type=Individual, message_id=[message_id(position)])
             await wire.quiet(0.03)
         assert most / 2 <= bed.subscription().cursor.saves - saved <= most
+
+
+@pytest.mark.parametrize(("type", "several"), [(Shared, False), (Exclusive, True)])
+async def test_an_ignored_cumulative_ack_keeps_no_properties(
+    bed: Bed, wire: Wire, sender: Wire, type: int, several: bool
+) -> None:
+    positions = await sender.publish(plain(b"x"), plain(b"y"))
+    await wire.subscribe(type=type, initialPosition=Earliest)
+    acked = positions if several else positions[:1]
+    await wire.ack(*acked, type=Cumulative, properties=[{"key": "a", "value": 1}])
+    assert (bed.subscription().cursor.properties, bed.subscription().cursor.backlog()) == ({}, 2)
+
+
+async def test_a_message_that_its_client_could_not_read_is_acknowledged_and_logged(
+    bed: Bed, wire: Wire, sender: Wire, caplog: pytest.LogCaptureFixture
+) -> None:
+    positions = await sender.publish(plain(b"x"))
+    await wire.subscribe(initialPosition=Earliest)
+    await wire.ack(*positions, validation_error=pb.CommandAck.ChecksumMismatch)
+    assert bed.subscription().cursor.backlog() == 0
+    assert "ChecksumMismatch" in caplog.text
 
 
 async def test_properties_of_a_cumulative_ack_are_kept(bed: Bed, wire: Wire, sender: Wire) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from pulsarium.broker.model.ledger.position import Position
 from tests.broker.wire import (
+    TOPIC,
     Bed,
     Exclusive,
     Failover,
@@ -111,6 +112,17 @@ async def test_redelivery_in_order(wire: Wire, sender: Wire, type: int) -> None:
         assert {m.command.consumer_epoch for m in await wire.messages(4)} == {stamped}
     await sender.publish(plain(b"new"))
     assert (await wire.message()).command.consumer_epoch == 5
+
+
+@pytest.mark.req("C-09")
+async def test_messages_of_a_non_persistent_topic_have_no_epoch(bed: Bed, wire: Wire) -> None:
+    topic = TOPIC.replace("persistent", "non-persistent")
+    await wire.subscribe(topic=topic, consumer_epoch=3)
+    await wire.flow()
+    sender = await bed.connect()
+    await sender.producer(topic)
+    await sender.publish(plain(b"x"))
+    assert not (await wire.message()).command.HasField("consumer_epoch")
 
 
 @pytest.mark.req("C-09")

@@ -44,6 +44,13 @@ async def test_a_stored_duplicate_gets_a_receipt_without_a_position(p: Wire) -> 
     await p.quiet()
 
 
+async def test_a_message_that_a_replicator_marks_is_no_duplicate_and_does_not_count(p: Wire) -> None:
+    """Pulsar 4.2.4 stored these messages."""
+    asked: list[tuple[int, bool]] = [(1, False), (1, True), (0, True), (9, True), (5, False), (1, False)]
+    positions = [await ask(p, number, marker=marker) for number, marker in asked]
+    assert [position.entry_id for position in positions] == [0, 1, 2, 3, 4, -1]
+
+
 async def test_a_batch_counts_from_its_lowest_to_its_highest_id(p: Wire) -> None:
     def batch(first: int, last: int) -> dict[str, Any]:
         return {"entry": batch_of(b"a", b"b", sequence_id=first, highest_sequence_id=last), "highest_sequence_id": last}

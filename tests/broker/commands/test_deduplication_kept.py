@@ -150,6 +150,21 @@ async def test_deduplication_can_be_switched_while_in_use(bed: Bed, wire: Wire) 
     assert await ask(wire, 5) != DUPLICATE
 
 
+async def test_switching_deduplication_off_trims_the_ledgers_that_only_its_cursor_kept(autojump_clock: object) -> None:
+    config = Config(managedLedgerMaxEntriesPerLedger=1, managedLedgerMinLedgerRolloverTimeMinutes=0)
+    async with serving(config) as bed:
+        wire = await bed.connect()
+        await wire.producer(producer_name="p")
+        await ask(wire, 0)
+        put(bed, True)
+        for number in range(1, 4):
+            await ask(wire, number)
+        assert len(bed.topic().ledger.ledgers) == 4  # with the empty ledger that is written next
+        put(bed, False)
+        await ask(wire, 4)  # the turn of the change is over
+        assert len(bed.topic().ledger.ledgers) == 2
+
+
 async def test_a_topic_without_it_forgets_what_was_kept(autojump_clock: object) -> None:
     store = HeldStorage()
     for config in (ON, Config()):

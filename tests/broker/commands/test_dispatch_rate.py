@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from pulsarium.broker.config import Config
-from pulsarium.broker.model.subscription.dispatcher import Reason
+from pulsarium.broker.model.subscription.reasons import Reason
 from tests.broker.commands.dispatch_rate import times
 from tests.broker.commands.producer_limits import put, put_topic
 from tests.broker.model.upkeep.policed import subscription_of

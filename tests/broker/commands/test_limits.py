@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 
+from pulsarium.broker.config import Config
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.commands.limits import NO_MORE_PRODUCERS, namespace_says
 from tests.broker.commands.refusals import refused_consumer, refused_producer
+from tests.broker.steps import steps_of
 from tests.broker.wire import TOPIC, Bed, Exclusive, Failover, KeyShared, Shared, Type, Wire
 
 LOOSE = TOPIC.replace("persistent", "non-persistent")
@@ -194,3 +197,56 @@ async def test_a_namespace_says_how_often_one_may_subscribe(bed: Bed, wire: Wire
     for _ in range(3):
         await wire.subscribe(consumer_name="c")
         await wire.ask(Type.CLOSE_CONSUMER, consumer_id=0)
+
+
+SAME_ADDRESS = Config(maxSameAddressConsumersPerTopic=2, maxSameAddressProducersPerTopic=2)
+BOTH_DOMAINS = pytest.mark.parametrize("topic", [TOPIC, "non-persistent://public/default/t"])
+
+
+async def from_elsewhere(bed: Bed) -> Wire:
+    wire = bed.dial(host="elsewhere")
+    await wire.connect()
+    return wire
+
+
+@BOTH_DOMAINS
+@pytest.mark.serving(SAME_ADDRESS)
+async def test_consumers_of_one_address_are_limited(bed: Bed, wire: Wire, topic: str) -> None:
+    other = await bed.connect()
+    await wire.subscribe(topic, "a")
+    await other.subscribe(topic, "b")
+    full = (pb.ConsumerBusy, "Topic reached max same address consumers limit")
+    assert await refused_consumer(wire, "c", consumer_id=1, topic=topic) == full
+    await (await from_elsewhere(bed)).subscribe(topic, "c")
+    await other.ask(Type.CLOSE_CONSUMER, consumer_id=0)
+    await wire.subscribe(topic, "d", consumer_id=2)
+
+
+@BOTH_DOMAINS
+@pytest.mark.serving(SAME_ADDRESS)
+async def test_producers_of_one_address_are_limited(bed: Bed, wire: Wire, topic: str) -> None:
+    other = await bed.connect()
+    await wire.producer(topic)
+    await other.producer(topic)
+    code, text = await refused_producer(wire, 1, topic=topic)
+    assert code == pb.ProducerBusy
+    assert text.endswith(f"Topic '{topic}' reached max same address producers limit")
+    await wire.producer(topic, producer_id=2, producer_name="pulsar.repl.c")
+    await (await from_elsewhere(bed)).producer(topic)
+
+
+@pytest.mark.serving(SAME_ADDRESS)
+async def test_system_topics_have_no_limit_for_one_address(wire: Wire) -> None:
+    for number in range(3):
+        await wire.producer("persistent://pulsar/system/t", producer_id=number)
+        await wire.subscribe("persistent://pulsar/system/t", f"s{number}", consumer_id=number)
+
+
+async def test_a_subscribe_without_a_limit_looks_at_no_other_consumer(bed: Bed) -> None:
+    wire = await bed.connect()
+    await wire.subscribe(consumer_id=0)
+    check = partial(bed.topic().check_max_consumers, "127.0.0.1:1")
+    alone = steps_of(check)
+    for consumer_id in range(1, 20):
+        await wire.subscribe(name=f"s{consumer_id}", consumer_id=consumer_id)
+    assert steps_of(check) == alone

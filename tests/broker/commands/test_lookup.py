@@ -197,6 +197,11 @@ async def test_topics_by_kind(wire: Wire, three_topics: list[str]) -> None:
         ("public/default/t-parts-partition-0", []),
         ("t-plain", []),
         ("public/default/T-.*", []),
+        ("public/default/(?!t-pl).*", [0, 1]),
+        (r"public/default/t-.*(?<!s)", [2]),
+        (r"public/default/t-[a-p]*+\p{Alpha}+", [0, 1]),
+        ("^persistent://public/default/t-pl.*", [2]),
+        ("", []),
     ],
 )
 async def test_topics_by_pattern(wire: Wire, three_topics: list[str], pattern: str, expected: list[int]) -> None:
@@ -224,12 +229,37 @@ async def test_patterns_are_left_to_the_client_where_the_broker_may_not(wire: Wi
     assert (found.filtered, list(found.topics)) == (False, [TOPIC])
 
 
-async def test_a_pattern_that_is_none(wire: Wire) -> None:
-    code, text = await wire.refused(
-        Type.GET_TOPICS_OF_NAMESPACE, namespace="public/default", topics_pattern="public/default/("
-    )
-    assert code == pb.MetadataError
-    assert "java.util.regex" in text
+async def test_a_pattern_that_needs_backtracking_is_left_to_the_client(wire: Wire, three_topics: list[str]) -> None:
+    found = await topics_of(wire, topics_pattern=r"public/default/(t)\1-parts")
+    assert not found.filtered
+    assert sorted(found.topics) == three_topics
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("ns/(", "java.util.regex.PatternSyntaxException: Unclosed group near index 4\nns/("),
+        ("foo://ns/t", "java.lang.IllegalArgumentException: Does not support topic domain: foo"),
+    ],
+)
+async def test_a_pattern_that_is_none_is_refused_with_the_text_of_java(wire: Wire, pattern: str, expected: str) -> None:
+    """Pulsar 4.2.4 answered with these texts."""
+    code, text = await wire.refused(Type.GET_TOPICS_OF_NAMESPACE, namespace="public/default", topics_pattern=pattern)
+    assert (code, text) == (pb.MetadataError, expected)
+
+
+@pytest.mark.serving(Config(topicsPatternRegexImplementation="RE2J"))
+async def test_re2j_alone_refuses_lookaround(wire: Wire) -> None:
+    code, text = await wire.refused(Type.GET_TOPICS_OF_NAMESPACE, namespace="public/default", topics_pattern="(?!a).*")
+    expected = "error parsing regexp: invalid or unsupported Perl syntax: `(?!`"
+    assert (code, text) == (pb.MetadataError, f"com.google.re2j.PatternSyntaxException: {expected}")
+
+
+@pytest.mark.serving(Config(topicsPatternRegexImplementation="JDK"))
+async def test_jdk_reads_a_class_with_an_intersection(wire: Wire) -> None:
+    await wire.producer()
+    assert (await topics_of(wire, topics_pattern="public/default/[s-u&&t]")).topics == [TOPIC]
+    assert (await topics_of(wire, topics_pattern="public/default/[s&&t]")).topics == []
 
 
 @pytest.mark.req("B-38")

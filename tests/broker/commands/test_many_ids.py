@@ -6,11 +6,14 @@ from typing import Any
 
 import pytest
 
-from pulsarium.broker import slices
 from pulsarium.broker.commands import consumer as consumer_commands
+from pulsarium.broker.config import Config
+from pulsarium.broker.model.cursor import pending_acks
 from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.net import slices
+from pulsarium.broker.session.session import sessions_of
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.broker.wire import Bed, Individual, Shared, Type, Wire, frame_of, message_id, plain
+from tests.broker.wire import TOPIC, Bed, Individual, Shared, Type, Wire, frame_of, message_id, plain
 
 COUNT = 300  # ids of one command, each of which takes a slice of the loop's time
 
@@ -19,6 +22,7 @@ COUNT = 300  # ids of one command, each of which takes a slice of the loop's tim
 def one_id_a_slice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slices, "SLICE", 0)
     monkeypatch.setattr(consumer_commands, "IDS_A_STEP", 1, raising=False)
+    monkeypatch.setattr(pending_acks, "ACKS_A_STEP", 1)
 
 
 @pytest.fixture
@@ -43,6 +47,21 @@ def ack_of(positions: list[Position], **fields: Any) -> bytes:
 
 
 async def test_a_bystander_is_answered_before_the_last_id_of_an_ack(bed: Bed, wire: Wire, owed: list[Position]) -> None:
+    bystander = await bed.connect()
+    await wire.write(ack_of(owed, request_id=77))
+    await bystander.alive()
+    assert bed.subscription().cursor.backlog() > 0
+    await wire.reply(77)
+    assert bed.subscription().cursor.backlog() == 0
+
+
+async def test_with_many_consumers_a_bystander_is_answered_before_the_last_of_few_ids(
+    bed: Bed, wire: Wire, owed: list[Position], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(consumer_commands, "IDS_A_STEP", len(owed))
+    monkeypatch.setattr(consumer_commands, "CONSUMERS_ASKED", 1)
+    for consumer_id in range(1, 30):
+        await wire.subscribe(type=Shared, consumer_id=consumer_id)
     bystander = await bed.connect()
     await wire.write(ack_of(owed, request_id=77))
     await bystander.alive()
@@ -101,6 +120,73 @@ async def test_an_ack_ends_with_its_consumer(bed: Bed, wire: Wire, owed: list[Po
     left = bed.subscription().cursor.backlog()
     assert [each.command.type for each in await wire.rest()] == [pb.BaseCommand.CLOSE_CONSUMER]
     assert bed.subscription().cursor.backlog() == left > 0
+
+
+TXN: dict[str, Any] = {"txnid_most_bits": 0, "txnid_least_bits": 1}
+IN_TRANSACTIONS = pytest.mark.serving(Config(transactionCoordinatorEnabled=True))
+
+
+@IN_TRANSACTIONS
+async def test_a_bystander_is_answered_before_the_last_id_of_an_ack_in_a_transaction(
+    bed: Bed, wire: Wire, owed: list[Position]
+) -> None:
+    bystander, dispatcher = await bed.connect(), bed.subscription().dispatcher
+    assert dispatcher is not None
+    await wire.write(ack_of(owed, request_id=77, **TXN))
+    await bystander.alive()
+    assert dispatcher.unacked > 0
+    await wire.reply(77)
+    assert dispatcher.unacked == 0
+
+
+@IN_TRANSACTIONS
+@pytest.mark.parametrize("commit", [True, False])
+async def test_a_bystander_is_answered_before_the_last_entry_of_a_transaction_has_ended(
+    bed: Bed, wire: Wire, owed: list[Position], commit: bool
+) -> None:
+    bystander = await bed.connect()
+    await wire.ask(Type.ACK, consumer_id=0, ack_type=Individual, message_id=[message_id(each) for each in owed], **TXN)
+    end: dict[str, Any] = {
+        "subscription": {"topic": TOPIC, "subscription": "sub"},
+        "txn_action": pb.COMMIT if commit else pb.ABORT,
+    }
+    await wire.write(frame_of(Type.END_TXN_ON_SUBSCRIPTION, request_id=78, **TXN, **end))
+    await bystander.alive()
+    assert bed.subscription().pending_acks
+    await wire.reply(78)
+    assert not bed.subscription().pending_acks
+    assert bed.subscription().cursor.backlog() == (0 if commit else COUNT)
+
+
+@IN_TRANSACTIONS
+async def test_an_ack_in_a_transaction_that_conflicts_is_refused_and_its_connection_goes_on(
+    bed: Bed, wire: Wire, owed: list[Position]
+) -> None:
+    await wire.ask(Type.ACK, consumer_id=0, ack_type=Individual, message_id=[message_id(owed[-1])], **TXN)
+    await wire.write(ack_of(owed, request_id=77, **(TXN | {"txnid_least_bits": 2})))
+    assert (await wire.reply(77)).ackResponse.error == pb.TransactionConflict
+    await wire.alive()
+
+
+@IN_TRANSACTIONS
+@pytest.mark.parametrize("leaves", [True, False])
+async def test_an_ack_in_a_transaction_takes_nothing_when_its_consumer_goes(
+    bed: Bed, wire: Wire, owed: list[Position], leaves: bool
+) -> None:
+    bystander = await bed.connect()
+    await wire.write(ack_of(owed, request_id=77, **TXN))
+    pending = bed.subscription().pending_acks
+    while not pending:
+        await bystander.alive()
+    if leaves:
+        next(each for each in sessions_of(bed.broker) if each.consumers).close("as for a broken frame")
+    else:
+        bed.subscription().disconnect_consumers()
+    await bystander.quiet()
+    assert not pending
+    await bystander.subscribe(type=Shared)
+    await bystander.flow()
+    assert [each.position for each in await bystander.messages(COUNT)] == owed
 
 
 async def test_an_id_that_is_named_twice_is_delivered_again_once(wire: Wire, owed: list[Position]) -> None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
-from pulsarium.broker.model.subscription.dispatcher import Reason
+from pulsarium.broker.model.subscription.reasons import Reason
 from pulsarium.proto import entry
 from tests.broker.compacted import Retained, compacted, compacted_batch, trim
 from tests.broker.model.compaction.topics import compact
@@ -95,7 +95,7 @@ async def test_permits_and_the_limit_of_one_read(stage: Stage, wire: Wire) -> No
         await wire.quiet()
         await wire.flow(2 if place == 5 else 1)  # the batch takes two permits, though one message is gone
         if place == 6:
-            assert stage.subscription().consumers[0].permits == 0
+            assert next(iter(stage.subscription().consumers)).permits == 0
 
 
 async def test_a_compacted_topic_is_read_on_failover(stage: Stage, wire: Wire) -> None:

@@ -10,11 +10,12 @@ import pytest
 from pulsarium.broker.commands import MODULES, handlers
 from pulsarium.broker.commands.registry import collect, declared, handles
 from pulsarium.broker.config.profile import BROUGHT_BY_5_0, PULSAR_4_2
+from pulsarium.broker.session.session import Sessions
 from pulsarium.proto.commands import COMMANDS, CommandSpec, Direction
 from pulsarium.proto.framing import frame
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.broker.commands.minimal import minimal_command
 from tests.broker.wire import Bed, Type, Wire, frame_of
+from yardsticks.bench.minimal import minimal_command
 
 PAGE = (Path(__file__).parents[3] / "docs" / "commands.md").read_text()
 FROM_CLIENTS = [spec for spec in COMMANDS.values() if spec.direction is not Direction.BROKER]
@@ -42,7 +43,7 @@ async def test_every_command_is_answered_or_closes(
         assert "closing connection" in caplog.text
         assert set(answers) <= {Type.ERROR}
     else:
-        assert spec.type in bed.broker.handlers
+        assert spec.type in bed.broker.cluster.attached(Sessions).handlers(bed.broker.profile)
         assert Type.PONG in answers
         assert len(answers) == 1 + (spec.type not in SILENT)
     await bystander.alive()

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from pulsarium.broker.broker import Broker
+from pulsarium.broker.cluster import Broker
 from pulsarium.broker.config.profile import PIP, PULSAR_4_2
-from tests.broker.admin.rest import ADMIN, NAMESPACES, Rest
 from tests.broker.commands.dispatch_rate import times as delivered
 from tests.broker.commands.publish_rate import times as receipts
+from tests.broker.web.admin.rest import ADMIN, NAMESPACES, Rest
 from tests.broker.wire import TOPIC, Bed, Earliest, Wire, plain, serving
 
 GROUP = f"{ADMIN}/resourcegroups/rg"

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
 from typing import Any
 
 import pytest
+import trio
 
+from pulsarium.broker.commands import schema as commands
 from pulsarium.broker.config.keys import Config
+from pulsarium.broker.model.schema import registry
+from pulsarium.broker.model.schema.data import SchemaData
+from pulsarium.broker.model.topic import joining
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.commands.schema import AVRO, ONE, REFUSED, STRING, TWO, WRONG, schema
 from tests.broker.held import HeldStorage
-from tests.broker.wire import TOPIC, Bed, Type, Wire, plain, serving
+from tests.broker.wire import TOPIC, Bed, Type, Wire, frame_of, plain, serving
 
 JSON = pb.Schema.Type.Value("Json")
 NONE = pb.Schema.Type.Value("None")
@@ -55,8 +61,9 @@ async def test_a_schema_gets_a_version(wire: Wire) -> None:
 
 
 async def test_the_schema_of_a_producer(bed: Bed, wire: Wire) -> None:
-    assert (await wire.producer(schema=schema(STRING))).schema_version == version(0)
-    assert (await get(wire)).schema.type == STRING
+    assert (await wire.producer(schema=schema(STRING, a="b"))).schema_version == version(0)
+    found = (await get(wire)).schema
+    assert (found.type, pairs_of(found)) == (STRING, [("a", "b")])
     assert (await wire.producer(producer_id=2)).schema_version == b""
     bed.broker.topics.create_partitions(TopicName.parse(f"{TOPIC}-parts"), 2)
     for index in range(2):
@@ -177,9 +184,7 @@ async def test_no_new_schemas(bed: Bed, wire: Wire) -> None:
     made = await create(wire, schema(AVRO, ONE))
     text = f"{REFUSED}Schema not found and schema auto updating is disabled."
     assert (made.error_code, made.error_message) == (pb.IncompatibleSchema, f"{text} caused by {text}")
-    bed.broker.schemas.get_or_create(
-        TopicName.parse(TOPIC), pb.Schema(name="", schema_data=ONE, type=pb.Schema.Avro), 0
-    )
+    bed.broker.schemas.get_or_create(TopicName.parse(TOPIC), SchemaData("AVRO", ONE), 0)
     assert (await create(wire, schema(AVRO, ONE))).schema_version == version(0)
     assert (await create(wire, schema(AVRO, TWO))).error_code == pb.IncompatibleSchema
 
@@ -200,8 +205,9 @@ async def test_the_strategy_of_system_topics(autojump_clock: object) -> None:
 
 async def test_a_consumer_brings_the_schema_of_an_idle_topic(wire: Wire) -> None:
     await wire.subscribe(schema=schema(AUTO))  # reads all messages as they are
-    await wire.subscribe(consumer_id=1, name="s1", schema=schema(AVRO, ONE))
-    assert (await get(wire)).schema.schema_data == ONE
+    await wire.subscribe(consumer_id=1, name="s1", schema=schema(AVRO, ONE, a="b"))
+    found = (await get(wire)).schema
+    assert (found.schema_data, pairs_of(found)) == (ONE, [("a", "b")])
     await wire.subscribe(consumer_id=2, name="s2", schema=schema(AVRO, TWO))  # TWO can read messages of ONE
     refused = await wire.refused(
         Type.SUBSCRIBE, topic=TOPIC, subscription="s", subType=0, consumer_id=3, schema=schema(AVRO, WRONG)
@@ -241,3 +247,72 @@ async def test_a_schema_is_refused_on_a_topic_that_is_used_without(wire: Wire, u
     assert refused == (pb.IncompatibleSchema, text)
     assert (await wire.producer(topic, 1, schema=schema(STRING))).schema_version == version(0)
     await wire.subscribe(topic, "s", consumer_id=1, schema=schema(STRING))
+
+
+# large schemas, which a thread judges
+
+
+@pytest.fixture
+def any_schema_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "LARGE", -1)
+
+
+async def until_settled(bed: Bed, judged: threading.Event) -> None:
+    """Wait for a thread without letting the test's clock jump."""
+    while not (judged.is_set() and bed.broker.turn.is_settled):
+        await trio.lowlevel.checkpoint()
+
+
+@pytest.mark.usefixtures("any_schema_is_large")
+@pytest.mark.parametrize(
+    ("type", "fields"),
+    [
+        (Type.GET_OR_CREATE_SCHEMA, {}),
+        (Type.PRODUCER, {"producer_id": 1}),
+        (Type.SUBSCRIBE, {"subscription": "s", "consumer_id": 1, "subType": pb.CommandSubscribe.Shared}),
+    ],
+)
+async def test_others_are_served_while_a_large_schema_is_judged(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, type: int, fields: dict[str, Any]
+) -> None:
+    others_were_served = threading.Event()
+
+    def judge_then(*about: Any) -> None:
+        assert others_were_served.wait(30)
+        joining.judge_alone(*about)
+
+    monkeypatch.setattr(commands, "judge_alone", judge_then)
+    wire, polite = await bed.connect(), await bed.connect()
+    if type == Type.GET_OR_CREATE_SCHEMA:
+        await wire.producer()
+    await wire.write(wire.numbered(type, topic=TOPIC, schema=schema(AVRO, ONE), **fields) + frame_of(Type.PING))
+    await polite.alive()
+    assert await wire.rest(0) == []
+    others_were_served.set()
+    await until_settled(bed, others_were_served)
+    answers = {(await wire.next()).command.type for _ in range(2)}
+    assert Type.PONG in answers
+    assert Type.ERROR not in answers
+    found = await get(wire)
+    assert found.schema.schema_data == ONE
+
+
+@pytest.mark.usefixtures("any_schema_is_large")
+async def test_a_schema_that_came_while_a_large_one_was_judged_counts(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wire = await bed.connect()
+    await wire.producer()
+
+    judged = threading.Event()
+
+    def judge_then(*about: Any) -> None:
+        joining.judge_alone(*about)
+        trio.from_thread.run_sync(bed.broker.schemas.add, *other)
+        judged.set()
+
+    other = TopicName.parse(TOPIC), SchemaData("AVRO", WRONG), "FULL", 1
+    monkeypatch.setattr(commands, "judge_alone", judge_then)
+    await wire.write(wire.numbered(Type.GET_OR_CREATE_SCHEMA, topic=TOPIC, schema=schema(AVRO, ONE)))
+    await until_settled(bed, judged)
+    assert (await wire.expect(Type.GET_OR_CREATE_SCHEMA_RESPONSE)).error_code == pb.IncompatibleSchema

@@ -211,6 +211,7 @@ async def test_a_seek_to_nowhere(wire: Wire) -> None:
     await wire.subscribe()
     code, text = await wire.refused(Type.SEEK, consumer_id=0)
     assert (code, text) == (pb.MetadataError, "Message id and message publish time were not present")
+    assert await wire.refused(Type.SEEK, consumer_id=7) == (code, text)
     code, text = await wire.refused(Type.SEEK, consumer_id=7, message_publish_time=1)
     assert (code, text) == (pb.MetadataError, "Consumer not found")
 

@@ -11,9 +11,9 @@ import trio
 from pulsarium.broker.config import Config
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.broker.admin.rest import NAMESPACES, TOPICS, Rest, rest_of
 from tests.broker.held import HeldStorage
 from tests.broker.model.transaction.buffered import in_txn, txn
+from tests.broker.web.admin.rest import NAMESPACES, TOPICS, Rest, rest_of
 from tests.broker.wire import (
     TOPIC,
     Bed,

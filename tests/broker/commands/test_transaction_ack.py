@@ -120,17 +120,39 @@ async def test_the_answer_waits_for_the_commit(store: HeldStorage, bed: Bed) -> 
     assert (await wire.expect(Type.ACK_RESPONSE)).error == pb.PersistenceError
 
 
+async def begun(wire: Wire) -> dict[str, int]:
+    """Begin a transaction that acknowledges on the subscription, and return the fields of its id."""
+    await wire.ask(Type.LOOKUP, topic=ASSIGN, authoritative=True)
+    await wire.ask(Type.TC_CLIENT_CONNECT_REQUEST, tc_id=0)
+    made = await wire.ask(Type.NEW_TXN, tc_id=0, txn_ttl_millis=10_000)
+    txn = {"txnid_most_bits": made.txnid_most_bits, "txnid_least_bits": made.txnid_least_bits}
+    subscription = {"topic": TOPIC, "subscription": "sub"}
+    await wire.ask(Type.ADD_SUBSCRIPTION_TO_TXN, **txn, subscription=[subscription])
+    return txn
+
+
 @pytest.mark.req("B-29")
 async def test_an_abort_delivers_before_it_is_answered(bed: Bed) -> None:
     wire, sent = await published(bed, plain(b"0"))
-    await wire.ask(Type.LOOKUP, topic=ASSIGN, authoritative=True)
-    await wire.ask(Type.TC_CLIENT_CONNECT_REQUEST, tc_id=0)
-    begun = await wire.ask(Type.NEW_TXN, tc_id=0, txn_ttl_millis=10_000)
-    txn = {"txnid_most_bits": begun.txnid_most_bits, "txnid_least_bits": begun.txnid_least_bits}
-    subscription = {"topic": TOPIC, "subscription": "sub"}
-    await wire.ask(Type.ADD_SUBSCRIPTION_TO_TXN, **txn, subscription=[subscription])
+    txn = await begun(wire)
     await wire.ack(*sent, **txn)
     await wire.write(wire.numbered(Type.END_TXN, **txn, txn_action=pb.ABORT))
     again = await wire.message()
     assert (again.position, again.redelivery_count) == (sent[0], 1)
     await wire.expect(Type.END_TXN_RESPONSE)
+
+
+@pytest.mark.req("B-29")
+async def test_messages_of_aborted_acknowledgements_count_once_as_unacknowledged(bed: Bed) -> None:
+    wire, sent = await published(bed, batch_of(b"a", b"b", b"c"))
+    consumer = next(iter(bed.subscription().consumers))
+    transactions = [await begun(wire), await begun(wire)]
+    for txn, ack_set in zip(transactions, (0b110, 0b101), strict=True):
+        part = message_id(sent[0], ack_set=[ack_set], batch_size=3)
+        await wire.ask(Type.ACK, consumer_id=0, ack_type=pb.CommandAck.Individual, message_id=[part], **txn)
+    assert consumer.unacked == 1
+    for txn in transactions:
+        await wire.write(wire.numbered(Type.END_TXN, **txn, txn_action=pb.ABORT))
+        await wire.message()
+        await wire.expect(Type.END_TXN_RESPONSE)
+    assert consumer.unacked == 3

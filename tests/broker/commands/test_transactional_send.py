@@ -1,4 +1,7 @@
-"""SEND in a transaction, and what consumers of each subscription type receive."""
+"""SEND in a transaction, and what consumers of each subscription type receive.
+
+Entries whose transaction only their SEND names, as the Go client sends them.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,17 @@ from typing import Any
 
 import pytest
 
-from pulsarium.broker.config import PULSAR_4_2, Config
+from pulsarium.broker.config import PIP, PULSAR_4_2, Config, Profile
 from pulsarium.broker.lab.why.answer import Why
 from pulsarium.broker.lab.why.explain import explain
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.transaction.buffer import TransactionBuffer
+from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.message_id import TxnId
 from pulsarium.proto.topic_name import TopicName
+from tests.broker.commands.coordinators import begin, ended, using
 from tests.broker.model.transaction.buffered import in_txn, txn
 from tests.broker.wire import (
     TOPIC,
@@ -27,6 +32,7 @@ from tests.broker.wire import (
     Type,
     Wire,
     batch_of,
+    frame_of,
     plain,
     position_of,
     serving,
@@ -250,3 +256,32 @@ async def test_the_last_message_while_ledgers_go(bed: Broker) -> None:
     assert await last_message_id(consumer) == NOTHING
     (plainly,) = await producer.publish(message(b"plain"))
     assert await last_message_id(consumer) == plainly
+
+
+ON = Config(transactionCoordinatorEnabled=True)
+
+
+async def send_in(wire: Wire, txn: dict[str, int], payload: bytes) -> None:
+    await wire.write(frame_of(Type.SEND, plain(payload), producer_id=0, sequence_id=0, **txn))
+    await wire.expect(Type.SEND_RECEIPT)
+
+
+@pytest.mark.req("B-29")
+@pytest.mark.parametrize(("profile", "shown"), [(PIP, [b"kept"]), (PULSAR_4_2, [b"dropped", b"kept"])])
+async def test_consumers_see_messages_after_an_abort_as_the_profile_says(
+    profile: Profile, shown: list[bytes], autojump_clock: object
+) -> None:
+    async with serving(ON, profile=profile) as bed:
+        wire = await using(bed)
+        await wire.producer()
+        for payload in (b"dropped", b"kept"):
+            txn = await begin(wire)
+            await wire.ask(Type.ADD_PARTITION_TO_TXN, **txn, partitions=[TOPIC])
+            await send_in(wire, txn, payload)
+            await ended(wire, txn, txn_action=pb.COMMIT if payload == b"kept" else pb.ABORT)
+        await wire.subscribe(initialPosition=Earliest)
+        await wire.flow()
+        messages = await wire.messages(len(shown))
+        assert [message.payload for message in messages] == shown
+        assert parse_metadata(messages[0].entry).HasField("txnid_least_bits") == (profile is PIP)
+        await wire.quiet()

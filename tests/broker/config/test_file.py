@@ -1,14 +1,22 @@
-"""broker.conf files and --set."""
+"""broker.conf files and --set.
+
+Java properties. The expected values are those that java.util.Properties read from the same bytes. The keys of a file
+that ask for something that Pulsarium does not have.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pulsarium.broker.config import PIP, PROFILES, PULSAR_4_2, Config, ConfigError, LoadedConfig, Profile, load
+from pulsarium.broker.config.file import PropertiesError, parse
 from pulsarium.broker.config.keys import APPEND_BROKER_TIMESTAMP, APPEND_INDEX, documented_keys
-from pulsarium.broker.config.pulsar_keys import PULSAR_KEYS
+from pulsarium.broker.config.missing import FOREIGN_CLASS, KEYS, missing
+from pulsarium.broker.config.pulsar_keys import PULSAR_KEYS, releases_of
 
 # The settings of the broker that the transcripts were recorded with.
 RECORDED = f"""\
@@ -76,7 +84,7 @@ def test_the_defaults_of_a_profile_are_keys_that_the_page_shows(profile: Profile
 
 
 def test_the_settings_of_the_recorded_broker_are_read(tmp_path: Path) -> None:
-    config, ignored, places, unknown = loaded(tmp_path, RECORDED)
+    config, ignored, places, *told = loaded(tmp_path, RECORDED)
     assert config == Config(
         advertisedAddress="localhost",
         brokerEntryMetadataInterceptors=(APPEND_BROKER_TIMESTAMP, APPEND_INDEX),
@@ -91,7 +99,7 @@ def test_the_settings_of_the_recorded_broker_are_read(tmp_path: Path) -> None:
     assert config.appends_broker_timestamp
     assert {"managedLedgerDefaultEnsembleSize", "loadManagerClassName", "nettyMaxFrameSizeBytes"} <= set(ignored)
     assert not set(ignored) & set(documented_keys())
-    assert unknown == ()
+    assert told == [(), (), ()]
     assert places["clusterName"].endswith("broker.conf:4")
 
 
@@ -113,7 +121,7 @@ def test_a_key_that_pulsar_does_not_have_either_is_told_with_what_was_meant(tmp_
 
 
 def test_every_key_that_is_honoured_is_one_of_pulsar_but_for_our_own() -> None:
-    assert set(documented_keys()) - PULSAR_KEYS == {"httpAllowedHosts", "maxHttpServerConnectionsPerIp"}
+    assert set(documented_keys()) - PULSAR_KEYS.keys() == {"httpAllowedHosts", "maxHttpServerConnectionsPerIp"}
 
 
 @pytest.mark.parametrize("text", ["\x7fELF\x02\x01\x01\x00\x00", "c\x00l\x00u\x00"])
@@ -272,3 +280,115 @@ def test_a_secret_is_in_no_error_and_in_no_text_of_the_settings(tmp_path: Path) 
     assert (config.tokenSecretKey, config.basicAuthConf) == ("hush", "me:hush")
     assert "hush" not in repr(config)
     assert "hush" not in refused(tmp_path, "", "tokenSecretKey:hush")
+
+
+def pairs(text: str) -> list[tuple[str, str]]:
+    return [(setting.key, setting.value) for setting in parse(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        ("\n  \n\t\f\n", []),
+        ("# a=1\n ! b=2\n", []),
+        ("a=1", [("a", "1")]),
+        ("a=1\r\nb=2\rc=3\n", [("a", "1"), ("b", "2"), ("c", "3")]),
+        ("  a  =  1  \n", [("a", "1  ")]),
+        ("a:1\nb 2\nc\t:\t3\n", [("a", "1"), ("b", "2"), ("c", "3")]),
+        ("a=\nb\nc:\n", [("a", ""), ("b", ""), ("c", "")]),
+        ("a==1\nb=:2\nc = = 3\n", [("a", "=1"), ("b", ":2"), ("c", "= 3")]),
+        ("a=1#2!3\n", [("a", "1#2!3")]),
+        ("a=1,\\\n    2,\\\r\n\t3\nb=4", [("a", "1,2,3"), ("b", "4")]),
+        ("a=1\\\n# no comment\n", [("a", "1# no comment")]),
+        ("a=1\\\n\nb=2\n", [("a", "1"), ("b", "2")]),
+        ("# comment \\\na=1\n", [("a", "1")]),
+        ("\\\n# comment\na=1\n", [("a", "1")]),
+        ("a=1\\\\\nb=2\n", [("a", "1\\"), ("b", "2")]),
+        ("a=1\\", [("a", "1")]),
+        ("a\\=b\\:c\\ d=1\n", [("a=b:c d", "1")]),
+        ("a=\\t\\n\\r\\f\\q\\\\\n", [("a", "\t\n\r\fq\\")]),
+        ("a=C:\\temp\n", [("a", "C:\temp")]),
+        ("\\u0061=\\u00e9\\u20AC\n", [("a", "é€")]),
+        ("a=é\n", [("a", "é")]),
+        ("a=1\na=2\n", [("a", "1"), ("a", "2")]),
+    ],
+)
+def test_properties_are_read_as_java_reads_them(text: str, expected: list[tuple[str, str]]) -> None:
+    assert pairs(text) == expected
+
+
+@pytest.mark.parametrize("text", ["a=\\u12", "a=\\u12g4", "a=\\u 123", "\\u=1", "a=\\u٠٠٠٠"])
+def test_a_unicode_escape_wants_four_digits(text: str) -> None:
+    with pytest.raises(PropertiesError) as caught:
+        parse(f"# first\n\n{text}")
+    assert caught.value.line == 3
+
+
+def test_a_setting_stands_where_its_key_does() -> None:
+    settings = parse("# 1\na=1,\\\n  2\n\nb=3\r\nc=4")
+    assert [(setting.key, setting.line) for setting in settings] == [("a", 2), ("b", 5), ("c", 6)]
+
+
+def escaped(text: str) -> str:
+    return "".join(f"\\u{ord(letter):04x}" for letter in text)
+
+
+latin = st.text(st.characters(max_codepoint=255), max_size=8)
+
+
+@given(st.lists(st.tuples(latin.filter(bool), latin), max_size=4))
+def test_text_that_is_escaped_comes_back(written: list[tuple[str, str]]) -> None:
+    assert pairs("\n".join(f"{escaped(key)}={escaped(value)}" for key, value in written)) == written
+
+
+@given(st.text(st.sampled_from("ab=: \t\f\\\n\r#!"), max_size=20))
+def test_no_text_without_a_unicode_escape_is_wrong(text: str) -> None:
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").count("\n") + 1
+    numbers = [setting.line for setting in parse(text)]
+    assert numbers == sorted(set(numbers))
+    assert all(1 <= number <= lines for number in numbers)
+
+
+@pytest.mark.parametrize("row", KEYS, ids=lambda row: row.key)
+def test_a_row_is_a_key_of_pulsar_without_effect_whose_default_asks_for_nothing(row: object) -> None:
+    assert isinstance(row, tuple)
+    key, default, lost, also = row
+    assert releases_of(key) is not None
+    assert key not in documented_keys()
+    assert list(missing({key: default})) == list(missing({key: " "})) == list(missing({key: also})) == []
+    assert list(missing({key: "something"})) == [(key, lost)]
+
+
+@pytest.mark.parametrize(
+    ("value", "asks"), [("kafka", True), ("", False), ("  ", False)], ids=["another", "empty", "blank"]
+)
+def test_a_value_other_than_pulsars_default_is_told_with_what_does_not_work(
+    value: str, asks: bool, tmp_path: Path
+) -> None:
+    file = tmp_path / "broker.conf"
+    file.write_text(f"messagingProtocols=mqtt\nenableBusyWait=true\nmessagingProtocols={value}\n")
+    found = load(file)
+    why = "there are no protocol handlers: clients of Kafka, MQTT or AMQP cannot connect"
+    assert found.missing == ((("messagingProtocols", why),) if asks else ())
+    assert found.ignored == (("enableBusyWait",) if asks else ("messagingProtocols", "enableBusyWait"))
+
+
+def test_true_and_false_are_read_in_any_case() -> None:
+    assert [key for key, _ in missing({"functionsWorkerEnabled": "FALSE", "enablePackagesManagement": "True"})] == [
+        "enablePackagesManagement"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "foreign"),
+    [
+        ("org.apache.pulsar.broker.loadbalance.NoopLoadManager", False),
+        ("", False),
+        ("org.apache.pulsar.A, org.apache.bookkeeper.B", False),
+        ("org.apache.pulsar.A,com.acme.B", True),
+    ],
+)
+@pytest.mark.parametrize("key", ["loadManagerClassName", "schemaRegistryCompatibilityCheckers", "sslFactoryPlugin"])
+def test_a_class_that_is_not_pulsars_own_does_not_run(key: str, value: str, foreign: bool) -> None:
+    assert list(missing({key: value})) == ([(key, FOREIGN_CLASS)] if foreign else [])

@@ -12,9 +12,10 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from pulsarium.broker.clock import Clock
 from pulsarium.broker.lab.clock import LabClock
 from pulsarium.broker.lab.steering import IDLE, MOST_CHECKS, ClockError
-from pulsarium.broker.model.ledger.cache import EntryCache
+from pulsarium.broker.model.ledger.ledger import EntryCache
 from pulsarium.broker.turn import Turn
 from tests.broker.held import HeldStorage
+from tests.broker.wall import Wall
 
 DAY = 86_400
 
@@ -388,6 +389,46 @@ async def test_by_itself_it_waits_for_what_is_not_kept_yet(mock_clock: MockClock
         await pass_by(mock_clock, IDLE + 0.001)
     assert stand.ran == [("next", 2)]
     assert lab.frozen
+
+
+# the machine's wall clock
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+async def test_a_steered_clock_does_not_follow_the_machine_until_it_is_reset(
+    mock_clock: MockClock, wall: Wall, stand: Stand, lab: LabClock, frozen: bool
+) -> None:
+    began = lab.now_ms()
+    stand.clock.call_at(began + DAY * 1000, lambda: stand.note("timer"))
+    if frozen:
+        lab.freeze()
+    await lab.advance(3600)
+    wall.ahead += DAY
+    await pass_by(mock_clock, 1)
+    assert (lab.now_ms() - began) // 1000 == (3600 if frozen else 3601)
+    assert stand.ran == []
+    credentials = stand.clock.token_expiry.now_ms()
+    assert credentials == began + DAY * 1000 + 1000
+    lab.reset()
+    assert (lab.now_ms(), lab.offset_ms) == (credentials, 0)
+    wall.ahead += DAY
+    assert lab.now_ms() == credentials + DAY * 1000
+    await pass_by(mock_clock, 1)
+    assert [name for name, _ in stand.ran] == ["timer"]
+
+
+async def test_included_credentials_ask_the_machine_again_when_they_are_excluded(
+    mock_clock: MockClock, wall: Wall, stand: Stand, lab: LabClock
+) -> None:
+    lab.include("token-expiry")
+    lab.freeze()
+    frozen = lab.now_ms()
+    wall.ahead += DAY
+    assert stand.clock.token_expiry.now_ms() == frozen
+    lab.exclude("token-expiry")
+    assert stand.clock.token_expiry.now_ms() == frozen + DAY * 1000
+    wall.ahead += DAY
+    assert stand.clock.token_expiry.now_ms() == frozen + 2 * DAY * 1000
 
 
 # the timelines of keep-alive and token expiry

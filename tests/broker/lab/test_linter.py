@@ -1,4 +1,7 @@
-"""The linter in a broker: what it judges, what it ignores, and what it costs."""
+"""The linter in a broker: what it judges, what it ignores, and what it costs.
+
+Programs of the rules about clients: the linter finds the rule that each breaks, and nothing once the program is mended.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,13 @@ from trio.testing import wait_all_tasks_blocked
 from pulsarium.broker.lab import Lab
 from pulsarium.broker.lab.faults import Corrupt, Drop, Duplicate, Reorder
 from pulsarium.broker.lab.linter import KEPT
-from pulsarium.capture.lint.checker import Finding
-from tests.broker.admin.rest import rest_of
+from pulsarium.capture.lint.checker import ALL_RULES, BrokenRule
+from pulsarium.capture.lint.scalable_rules import SCALABLE_RULES
+from pulsarium.proto.commands import Direction
+from tests.broker.lab.attended import is_attended
+from tests.broker.lab.linter_programs import PROGRAMS
 from tests.broker.lab.linter_programs.program import Client, message, send
+from tests.broker.web.admin.rest import rest_of
 from tests.broker.wire import TOPIC, Bed, Exclusive, Type, Wire, frame_of, message_id, serving
 
 
@@ -25,9 +32,7 @@ async def bed(autojump_clock: object) -> AsyncIterator[Bed]:
 
 @pytest.fixture
 def lab(bed: Bed) -> Lab:
-    lab = bed.broker.cluster.lab
-    assert lab is not None
-    return lab
+    return bed.broker.cluster.attached(Lab)
 
 
 def rules(lab: Lab) -> list[str]:
@@ -51,13 +56,13 @@ async def test_a_finding_says_all_there_is(bed: Bed, lab: Lab) -> None:
     assert abs(found.at_ms - bed.broker.clock.now_ms()) < 10_000
     where = f"connection 1, frame {found.frame}, {TOPIC}"
     assert str(found) == f"client error ack-not-delivered: 7:99 was never sent to 'sub' (wire; {where})"
-    assert Finding.from_json(found.to_json()) == found
+    assert BrokenRule.from_json(found.to_json()) == found
 
 
 async def test_the_linter_judges_only_while_it_runs(bed: Bed, lab: Lab) -> None:
     await closes_and_acknowledges(bed)
     assert rules(lab) == []
-    assert bed.broker.cluster.hooks is None
+    assert not is_attended(bed.broker.cluster)
     lab.linter.start()
     lab.linter.start()
     wire = await bed.connect()
@@ -68,7 +73,7 @@ async def test_the_linter_judges_only_while_it_runs(bed: Bed, lab: Lab) -> None:
     await wire.send(Type.PONG)
     await wire.alive()
     assert rules(lab) == ["pong-unasked"]
-    assert bed.broker.cluster.hooks is None
+    assert not is_attended(bed.broker.cluster)
     lab.linter.clear()
     assert rules(lab) == []
     assert not lab.linter.counts
@@ -234,3 +239,27 @@ async def test_garbage_breaks_a_rule_and_nothing_else(bed: Bed, lab: Lab) -> Non
     await wait_all_tasks_blocked()
     assert rules(lab) == ["broken-frame"]
     await (await bed.connect()).alive()
+
+
+MOST = 60  # the least number of rules about clients
+
+
+def test_each_rule_about_clients_has_a_program() -> None:
+    """The rules of scalable topics have tests of their own: tests/capture/lint/test_scalable_rules.py."""
+    wanted = {name for name, each in ALL_RULES.items() if each.about is not Direction.BROKER}
+    wanted -= {each.name for each in SCALABLE_RULES.rules}
+    assert PROGRAMS.keys() == wanted
+    assert len(wanted) >= MOST
+
+
+@pytest.mark.parametrize("mended", [False, True], ids=["broken", "mended"])
+@pytest.mark.parametrize("rule", PROGRAMS)
+async def test_each_program_breaks_its_rule_until_it_is_mended(rule: str, mended: bool, autojump_clock: object) -> None:
+    program = PROGRAMS[rule]
+    async with serving(program.config()) as bed:
+        lab = bed.broker.cluster.attached(Lab)
+        lab.linter.start()
+        await program.run(Client(bed), mended)
+        await wait_all_tasks_blocked()
+        found = [(each.rule, each.side, each.severity) for each in lab.linter.violations()]
+    assert found == ([] if mended else [(rule, "client", ALL_RULES[rule].severity.value)])

@@ -8,14 +8,17 @@ from typing import Any
 import pytest
 
 from pulsarium.broker.config import PROFILES, PULSAR_4_2, Config
+from pulsarium.broker.lab import Lab
 from pulsarium.broker.lab.masks import ALWAYS, TAKEN, Mask, MaskError, Masks
+from pulsarium.broker.session.session import sessions_of
 from pulsarium.proto.commands import COMMANDS
 from pulsarium.proto.entry import parse_broker_metadata
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.auth.secured import by_token, token
 from tests.broker.commands.last_message_id import last, stage_of
-from tests.broker.commands.minimal import minimal_command
+from tests.broker.lab.attended import is_attended
 from tests.broker.wire import TOPIC, Bed, Failover, Type, plain, serving
+from yardsticks.bench.minimal import minimal_command
 
 
 @pytest.fixture
@@ -25,8 +28,7 @@ async def bed(autojump_clock: object) -> AsyncIterator[Bed]:
 
 
 def masks_of(bed: Bed) -> Masks:
-    lab = bed.broker.cluster.lab
-    assert lab is not None
+    lab = bed.broker.cluster.attached(Lab)
     return lab.masks
 
 
@@ -94,7 +96,7 @@ async def test_flags_of_the_broker(bed: Bed) -> None:
 async def test_flags_of_the_client(bed: Bed, believed: bool) -> None:
     masks_of(bed).add(Mask(client_flags={"supports_partial_producer": believed}))
     await bed.connect(flags=[] if believed else ["supports_partial_producer"])
-    (session,) = bed.broker.sessions
+    (session,) = sessions_of(bed.broker)
     assert session.supports_partial_producer is believed
 
 
@@ -240,11 +242,11 @@ async def test_a_mask_has_no_cost_after_connect(bed: Bed) -> None:
     cluster = bed.broker.cluster
     worn = masks_of(bed).add(Mask(max_protocol_version=5))
     await bed.connect()
-    (session,) = bed.broker.sessions
+    (session,) = sessions_of(bed.broker)
     assert session.outgoing.tap is None
-    assert cluster.hooks is cluster.lab
+    assert is_attended(cluster)
     worn.remove()
-    assert cluster.hooks is None
+    assert not is_attended(cluster)
 
 
 @pytest.mark.parametrize(

@@ -11,22 +11,22 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from pulsarium.broker import slices
 from pulsarium.broker.config import Config
 from pulsarium.broker.config.keys import APPEND_BROKER_TIMESTAMP
 from pulsarium.broker.lab import Lab
 from pulsarium.broker.model.errors import TopicNotFoundError
-from pulsarium.broker.model.subscription.dispatcher import Reason
+from pulsarium.broker.model.subscription.reasons import Reason
 from pulsarium.broker.model.transaction.coordinators import ASSIGN
-from pulsarium.broker.rates import Rates
+from pulsarium.broker.net import slices
 from pulsarium.broker.storage.interface import StorageError
+from pulsarium.broker.web.rates import Rates
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.auth.secured import by_token, token
 from tests.broker.held import HeldStorage
 from tests.broker.model.dispatch.sharing import subscription
 from tests.broker.model.upkeep.policed import set_policies, subscription_of, topic_of
-from tests.broker.websocket.talk import CONSUMER, PRODUCER, message, websockets
+from tests.broker.web.websocket.talk import CONSUMER, PRODUCER, message, websockets
 from tests.broker.wire import TOPIC, Bed, Earliest, Exclusive, Failover, Shared, Type, Wire, plain, serving
 
 DAY = 86_400
@@ -78,8 +78,7 @@ async def stage(data: Path | None = None, **config: Any) -> AsyncIterator[tuple[
     async with serving(Config(**config), data=data) as bed:
         wire = await bed.connect()
         await wire.producer()
-        lab = bed.broker.cluster.lab
-        assert lab is not None
+        lab = bed.broker.cluster.attached(Lab)
         yield bed, Steering(lab), wire
 
 
@@ -447,8 +446,7 @@ async def test_a_read_that_failed() -> None:
     reading = store.read
     config = Config(managedLedgerCacheSizeMB=0, dispatcherReadFailureBackoffInitialTimeInMs=HOUR * 1000)
     async with serving(config, storage=store) as bed:
-        wire, lab = await bed.connect(), bed.broker.cluster.lab
-        assert lab is not None
+        wire, lab = await bed.connect(), bed.broker.cluster.attached(Lab)
         lab.clock.freeze()
         await wire.producer()
         await wire.subscribe()
@@ -529,8 +527,7 @@ async def test_connections_live_on() -> None:
 
 async def test_tokens_are_as_good_as_their_makers_clock_says() -> None:
     async with serving(by_token()) as bed:
-        lab = bed.broker.cluster.lab
-        assert lab is not None
+        lab = bed.broker.cluster.attached(Lab)
         await lab.clock.advance(DAY)
         good: dict[str, Any] = {"auth_method_name": "token", "auth_data": token("me", exp=time.time() + HOUR).encode()}
         wire = await bed.connect(flags=["supports_auth_refresh"], **good)
@@ -559,8 +556,7 @@ async def test_late_sends_of_a_closed_producer_are_dropped_for_as_long_as_the_cl
 
 async def test_redelivery_to_websockets() -> None:
     async with websockets() as client:
-        lab = client.broker.cluster.lab
-        assert lab is not None
+        lab = client.broker.cluster.attached(Lab)
         consumer = await client.talk(CONSUMER, "subscriptionType=Shared&negativeAckRedeliveryDelay=3600000")
         await client.publish("a")
         frame = await consumer.frame()
@@ -572,8 +568,7 @@ async def test_redelivery_to_websockets() -> None:
 
 async def test_batches_of_websockets() -> None:
     async with websockets() as client:
-        lab = client.broker.cluster.lab
-        assert lab is not None
+        lab = client.broker.cluster.attached(Lab)
         producer = await client.talk(PRODUCER, "batchingEnabled=true&batchingMaxPublishDelay=3600000")
         await producer.send(message("a"))
         await producer.alive()

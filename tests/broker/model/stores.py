@@ -8,7 +8,7 @@ from typing import Any
 
 from pulsarium.broker.cluster import Cluster
 from pulsarium.broker.config import PIP, Config
-from pulsarium.broker.model.ledger.managed_ledger import LedgerListener, ManagedLedger, Pending
+from pulsarium.broker.model.ledger.managed_ledger import LedgerListener, ManagedLedger, PendingPublish
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.storage.interface import Done, Storage
 from tests.broker.held import HeldStorage
@@ -30,14 +30,14 @@ class Publisher:
     failures: list[str] = field(default_factory=list)
     lost: int = 0
 
-    def persisted(self, entries: Sequence[Pending]) -> None:
+    def persisted(self, entries: Sequence[PendingPublish]) -> None:
         self.kept += [entry.position for entry in entries]
         self.sequence_ids += [entry.sequence_id for entry in entries]
 
-    def failed(self, entries: Sequence[Pending], error: Exception) -> None:
+    def failed(self, entries: Sequence[PendingPublish], error: Exception) -> None:
         self.failures += [str(error)] * len(entries)
 
-    def forgotten(self, entries: Sequence[Pending]) -> None:
+    def forgotten(self, entries: Sequence[PendingPublish]) -> None:
         self.lost += len(entries)
 
 
@@ -69,7 +69,7 @@ def append(ledger: ManagedLedger, cluster: Cluster, *entries: bytes, publisher: 
     """Append entries to a ledger in one turn."""
     publisher = publisher or Publisher()
     for number, entry in enumerate(entries):
-        ledger.append_run([Pending(publisher, entry, number, number)])
+        ledger.append_run([PendingPublish(publisher, entry, number, number)])
     cluster.turn.finish()
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 import trio
 
+from pulsarium.broker.lab import Lab
 from pulsarium.broker.lab.faults import Delay
-from pulsarium.broker.session.session import Session
+from pulsarium.broker.session.session import Session, sessions_of
 from tests.broker.commands.producer_limits import put
 from tests.broker.wire import Bed, Type, Wire, plain
 
@@ -14,7 +15,7 @@ pytestmark = pytest.mark.req("B-42")
 
 
 def session_of(bed: Bed) -> Session:
-    (session,) = bed.broker.sessions
+    (session,) = sessions_of(bed.broker)
     return session
 
 
@@ -44,8 +45,7 @@ async def test_frames_that_were_read_keep_their_order(bed: Bed, wire: Wire) -> N
 
 
 async def test_frames_that_a_rule_delays_too(bed: Bed, wire: Wire) -> None:
-    lab = bed.broker.cluster.lab
-    assert lab is not None
+    lab = bed.broker.cluster.attached(Lab)
     await wire.producer()
     put(bed, publishMaxMessageRate={"standalone": {"publishThrottlingRateInMsg": 1}})
     lab.faults.add(Delay(0.1), "SEND", sender="client")

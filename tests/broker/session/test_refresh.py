@@ -9,6 +9,7 @@ import pytest
 
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.auth.secured import BASIC, PASSWORDS, TOKEN, base64_of, by_token, token
+from tests.broker.wall import Wall
 from tests.broker.wire import Bed, Type, Wire, serving
 
 CHECK = 60  # authenticationRefreshCheckSeconds
@@ -63,6 +64,16 @@ async def test_the_first_look_after_expiry_challenges_and_a_new_token_is_taken_i
     await respond(wire, token("me").encode())  # this token does not expire
     await wire.quiet(100 * CHECK)
     await wire.alive()
+
+
+async def test_a_machine_that_slept_takes_no_token_that_expired_meanwhile(wall: Wall, bed: Bed) -> None:
+    wire = await connected(bed, seconds=600)
+    data = lasting(bed, 600)
+    wall.ahead += 3600
+    await challenged(wire, within=CHECK + 1)
+    other = bed.dial()
+    await other.send(Type.CONNECT, client_version="c", auth_method_name="token", auth_data=data)
+    assert (await other.expect(Type.ERROR)).error == pb.AuthenticationError
 
 
 async def test_no_answer_by_the_next_look_closes(bed: Bed) -> None:

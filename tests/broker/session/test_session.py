@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pulsarium.broker.session.outgoing import HIGH_WATER, MOST_WAITING
+from pulsarium.broker.session.session import sessions_of
 from tests.broker.session.session import Full, full
 from tests.broker.wire import TOPIC, Bed, Earliest, Exclusive, Shared, Type, frame_of, plain
 
@@ -71,8 +72,9 @@ async def test_a_fault_in_a_handler_closes_its_connection_only(
     def faulty(session: object, cmd: object, trailing: bytes) -> None:
         raise ValueError("a fault in the broker")
 
-    bed.broker.handlers = {**bed.broker.handlers, Type.PING: faulty}
     other = await bed.connect()
+    (session,) = sessions_of(bed.broker)
+    session.gate.handlers = {**session.gate.handlers, Type.PING: faulty}
     await other.send(Type.PING)
     assert await other.closed() == []
     assert "a fault in the broker" in caplog.text

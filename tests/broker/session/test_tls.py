@@ -14,11 +14,12 @@ import pytest
 import trio
 import trio.testing
 
-from pulsarium.broker import accepting
 from pulsarium.broker.auth.tls import context_of
-from pulsarium.broker.broker import Broker
+from pulsarium.broker.cluster import Broker
 from pulsarium.broker.config import Config
+from pulsarium.broker.net import accepting
 from pulsarium.broker.server import bind
+from pulsarium.broker.session.session import sessions_of
 from pulsarium.broker.session.transport import accept, over_tls
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.auth.secured import TLS, Authority, Files, by_token
@@ -172,7 +173,7 @@ async def test_reading_over_tls_pauses_while_too_many_sends_wait(tmp_path: Path)
         await wire.producer()
         store.holding = True
         await wire.write(wire.sends(*[plain(b"x")] * 10))
-        await paused(lambda: any(not session.may_read for session in secure.broker.sessions))
+        await paused(lambda: any(not session.may_read for session in sessions_of(secure.broker)))
         await wire.write(frame_of(Type.PING))
         await wire.quiet(0.02)  # the broker does not even read the PING
         store.release()
@@ -189,10 +190,10 @@ async def paused(happened: Callable[[], bool]) -> None:
 async def test_a_client_over_tls_that_vanishes_is_let_go(tmp_path: Path) -> None:
     async with listening(tmp_path, Config()) as secure:
         await secure.connect()
-        (session,) = secure.broker.sessions
+        (session,) = sessions_of(secure.broker)
         raw = secure.streams[0]
         assert isinstance(raw, trio.SocketStream)
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x00\x00\x00\x00")
         await trio.aclose_forcefully(raw)
-        await paused(lambda: not secure.broker.sessions)
+        await paused(lambda: not sessions_of(secure.broker))
         assert session.left

@@ -9,8 +9,8 @@ import trio
 import trio.testing
 
 from pulsarium.broker.config import Config
-from pulsarium.broker.publish_buffer import READ_BESIDE_OTHERS
-from pulsarium.broker.session.session import Session
+from pulsarium.broker.model.rate.publish_buffer import READ_BESIDE_OTHERS
+from pulsarium.broker.session.session import Session, sessions_of
 from pulsarium.proto.entry import payload_of
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.held import HeldStorage
@@ -90,7 +90,7 @@ async def test_a_consumer_that_does_not_read_holds_nobody_up(loopback: Loopback)
         await wire.write(wire.sends(*[plain(payload)] * 20))
         received = [(await wire.next()).command.type for _ in range(40)]
         assert received.count(Type.SEND_RECEIPT) == received.count(Type.MESSAGE) == 20
-    buffered = max(session.outgoing.size for session in loopback.broker.sessions)
+    buffered = max(session.outgoing.size for session in sessions_of(loopback.broker))
     assert MB <= buffered < 1.2 * MB
     positions = [message.position for message in await slow.messages(400)]
     assert positions == sorted(set(positions))
@@ -106,7 +106,7 @@ async def test_a_backlog_does_not_go_into_the_connections_memory(loopback: Loopb
     await slow.subscribe(initialPosition=Earliest)
     await slow.flow(100_000)
     await wire.alive()
-    assert max(session.outgoing.size for session in loopback.broker.sessions) < 1.2 * MB
+    assert max(session.outgoing.size for session in sessions_of(loopback.broker)) < 1.2 * MB
     assert len(await slow.messages(200)) == 200
 
 
@@ -131,7 +131,7 @@ async def test_a_dead_client_with_a_full_socket_is_let_go(loopback: Loopback) ->
     await wire.subscribe(initialPosition=Earliest)
     await wire.flow()
     await trio.testing.wait_all_tasks_blocked(0.01)
-    (session,) = loopback.broker.sessions
+    (session,) = sessions_of(loopback.broker)
     assert session.outgoing.size
     session.close("no answer")
     await loopback.sessions(0)
@@ -181,7 +181,7 @@ async def test_a_pause_in_reading_keeps_nobody_from_writing() -> None:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(wire.write, wire.sends(*[plain(bytes(MB))] * 8))
             await trio.testing.wait_all_tasks_blocked(0.01)
-            (session,) = loopback.broker.sessions
+            (session,) = sessions_of(loopback.broker)
             assert not session.may_read
             store.release()
             kinds = [(await wire.next()).command.type for _ in range(16)]
@@ -211,7 +211,7 @@ async def test_a_paused_connection_can_be_closed() -> None:
         store.holding = True
         await wire.write(wire.sends(*[plain(b"x")] * 5))
         await trio.testing.wait_all_tasks_blocked(0.01)
-        (session,) = loopback.broker.sessions
+        (session,) = sessions_of(loopback.broker)
         assert not session.may_read
         session.close("the test wants it")
         await wire.closed()

@@ -9,7 +9,7 @@ from typing import Any
 
 import trio
 
-from pulsarium.broker.storage.interface import Batch, Run
+from pulsarium.broker.storage.interface import Batch, EntryRun
 
 
 async def ask(call: Callable[..., None], *arguments: object) -> Any:
@@ -30,7 +30,7 @@ async def ask(call: Callable[..., None], *arguments: object) -> Any:
 
 def batch_of(ledger_id: int, first: int, *entries: bytes, era: int = 0, **metadata: bytes | None) -> Batch:
     """Build a batch with one run of entries, and with metadata by name."""
-    return Batch({ledger_id: [Run(first, list(entries))]} if entries else {}, dict(metadata), era=era)
+    return Batch({ledger_id: [EntryRun(first, list(entries))]} if entries else {}, dict(metadata), era=era)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from pathlib import Path
 import trio
 
 from pulsarium.broker.storage import applier, entry_log, index, segments
-from pulsarium.broker.storage.interface import Batch, Run
+from pulsarium.broker.storage.interface import Batch, EntryRun
 from pulsarium.broker.storage.persist import PersistPoint, pass_by
 from pulsarium.broker.storage.sqlite import SqliteStorage
 
@@ -47,7 +47,10 @@ def batch(number: int) -> Batch:
     ledger, and its number as metadata."""
     kept = entries(number)
     return Batch(
-        {LEDGER: [Run(first_entry(number), kept)], own_ledger(number): [Run(100 * each, kept) for each in range(4)]},
+        {
+            LEDGER: [EntryRun(first_entry(number), kept)],
+            own_ledger(number): [EntryRun(100 * each, kept) for each in range(4)],
+        },
         {LAST: b"%d" % number},
         [own_ledger(number - LIFETIME)] if number >= LIFETIME else [],
     )

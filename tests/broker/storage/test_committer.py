@@ -10,7 +10,7 @@ import pytest
 import trio
 
 from pulsarium.broker.storage import applier, committer, pace
-from pulsarium.broker.storage.interface import Batch, Durability, Run, StorageError
+from pulsarium.broker.storage.interface import Batch, Durability, EntryRun, StorageError
 from pulsarium.broker.storage.persist import PersistPoint
 from pulsarium.broker.storage.sqlite import SqliteStorage
 from tests.broker.damaged import until
@@ -229,7 +229,7 @@ async def test_commits_that_cannot_be_applied_are_not_lost(
     store: SqliteStorage, hook: Hook, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     hook.failures[PersistPoint.APPLYING] = sqlite3.OperationalError("database or disk is full")
-    await ask(store.commit, Batch({1: [Run(0, [b"a"])]}, {"path": b"1"}, [7]))
+    await ask(store.commit, Batch({1: [EntryRun(0, [b"a"])]}, {"path": b"1"}, [7]))
     await until(lambda: "storage fails" in caplog.text)
     await ask(store.commit, batch_of(1, 1, b"b"))
     assert (store.read_now(1, 0, 1), store.load_metadata()) == ([b"a", b"b"], {"path": b"1"})

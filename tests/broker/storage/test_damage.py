@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import sqlite3
@@ -17,7 +18,7 @@ import trio
 from pulsarium.broker.config.version import VERSION
 from pulsarium.broker.storage import index
 from pulsarium.broker.storage.database import DATABASE_NAME, PAGE_SIZE, SCHEMA_VERSION
-from pulsarium.broker.storage.interface import WRITTEN_BY, Batch, DamagedEntriesError, Run, StorageError
+from pulsarium.broker.storage.interface import WRITTEN_BY, Batch, DamagedEntriesError, EntryRun, StorageError
 from pulsarium.broker.storage.log_files import file_name
 from pulsarium.broker.storage.place import LOCK_NAME
 from pulsarium.broker.storage.record import ROW_HEAD_BYTES
@@ -26,6 +27,7 @@ from tests.broker.storage.asking import ask, batch_of
 
 WAL_NAME = f"{DATABASE_NAME}-wal"
 LEDGERS, COMMITS = 5, 60
+NEW_LEDGER = LEDGERS + 1
 HEAVY_SEEDS = 200
 
 Contents = dict[int, list[bytes]]
@@ -57,10 +59,10 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
             for _ in range(commits):
                 ledger = chance.randrange(LEDGERS)
                 added = [chance.randbytes(chance.choice((10, 1000, 40_000))) for _ in range(chance.randrange(1, 9))]
-                run = Run(len(entries[ledger]), added)
+                run = EntryRun(len(entries[ledger]), added)
                 changes: dict[str, bytes | None] = {"/last": b"%d" % len(metadata)}
                 changes[f"/path/{chance.randrange(400)}"] = chance.randbytes(chance.choice((20, 300)))
-                await ask(store.commit, Batch({ledger: [Run(run.first_entry_id, list(added))]}, changes))
+                await ask(store.commit, Batch({ledger: [EntryRun(run.first_entry_id, list(added))]}, changes))
                 entries[ledger] += added
                 metadata.append({**metadata[-1], **{path: value for path, value in changes.items() if value}})
             if not copy.exists() and len(metadata) > COMMITS:
@@ -155,7 +157,7 @@ async def go_on(store: SqliteStorage) -> None:
     async with trio.open_nursery() as nursery:
         await nursery.start(store.run)
         with suppress(StorageError), trio.fail_after(30):
-            await ask(store.commit, batch_of(LEDGERS + 1, 0, b"new"))
+            await ask(store.commit, batch_of(NEW_LEDGER, len(store.stored_runs(NEW_LEDGER)), b"new"))
         nursery.cancel_scope.cancel()
 
 
@@ -262,15 +264,16 @@ def test_a_newer_format_is_refused_with_the_version_that_wrote_it(kept: Kept, tm
     assert f"has format {SCHEMA_VERSION + 1}, written by a newer pulsarium, and this one, " in refusal(unnamed)
     named = f"{newer} INSERT INTO metadata VALUES ('{WRITTEN_BY}', CAST('9.9.1' AS BLOB), 0)"
     said = refusal(changed(kept.copy(tmp_path / "named"), named))
-    assert f"written by pulsarium 9.9.1, and this one, {VERSION}, reads formats up to {SCHEMA_VERSION}: start" in said
+    assert f"written by pulsarium 9.9.1, and this one, {VERSION}, reads format {SCHEMA_VERSION}: start" in said
     moved = f"{newer} DROP TABLE metadata"
     assert "written by a newer pulsarium" in refusal(changed(kept.copy(tmp_path / "moved"), moved))
 
 
 @pytest.mark.parametrize("version", range(SCHEMA_VERSION))
-def test_tables_of_another_format_than_the_file_says_are_refused(kept: Kept, tmp_path: Path, version: int) -> None:
+def test_an_older_format_is_refused(kept: Kept, tmp_path: Path, version: int) -> None:
     directory = changed(kept.copy(tmp_path / "data"), f"PRAGMA user_version={version}")
-    assert f"is damaged: its header says format {version}, but its tables do not match; move it" in refusal(directory)
+    said = f"has format {version}, written by a pulsarium before version 0.1.0, and this one, {VERSION}, reads format"
+    assert said in refusal(directory)
 
 
 @pytest.mark.parametrize(
@@ -337,13 +340,46 @@ def test_a_commit_that_was_being_written_is_no_damage(
 ) -> None:
     directory = kept.copy(tmp_path / "data")
     log = newest_file(directory)
-    data = bytearray(log.read_bytes())
-    data[-1] ^= 1
-    log.write_bytes(data)
+    log.write_bytes(log.read_bytes()[:-1])
     store = SqliteStorage(directory)
     assert store.load_metadata() == kept.metadata[-2]
     store.close()
     assert "damaged" not in caplog.text
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert line.startswith("the entry log ends with an unfinished record: nothing is lost, unless the file was cut")
+    assert f"file={log} offset=" in line
+
+
+def emptied_file(log: Path) -> None:
+    log.write_bytes(b"")
+
+
+def zeroed(log: Path) -> None:
+    log.write_bytes(bytes(log.stat().st_size))
+
+
+def last_byte_flipped(log: Path) -> None:
+    data = bytearray(log.read_bytes())
+    data[-1] ^= 1
+    log.write_bytes(data)
+
+
+@pytest.mark.parametrize("happens", [Path.unlink, emptied_file, zeroed, last_byte_flipped])
+async def test_commits_that_the_newest_file_loses_are_told_at_the_next_start_and_not_again(
+    kept: Kept,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    happens: Callable[[Path], None],
+) -> None:
+    directory = kept.copy(tmp_path / "data")
+    happens(newest_file(directory))
+    for told in (1, 0):
+        caplog.clear()
+        store = SqliteStorage(directory)
+        assert store.has_lost_commits == bool(told)
+        assert caplog.text.count("commits are lost") == told
+        assert store.load_metadata() in kept.metadata[:-1]
+        await go_on(store)
 
 
 @pytest.mark.parametrize("name", [DATABASE_NAME, WAL_NAME, ""])
@@ -353,4 +389,6 @@ def test_a_file_without_write_permission_is_refused(
     directory = kept.copy(tmp_path / "data")
     read_only = directory / name  # root may write despite the permission bits
     monkeypatch.setattr("os.access", lambda path, mode: path != read_only)
-    assert f"cannot write {read_only}: this user must be able to write" in refusal(directory)
+    assert f"cannot write {read_only}; let this user write it: sudo chown -R {os.getuid()} {directory}" in refusal(
+        directory
+    )

@@ -1,5 +1,4 @@
-"""Deletion of ledgers in rows of the database. Such rows hold entries that outlived their log file, or are older than
-the log."""
+"""Deletion of ledgers in rows of the database. Such rows hold entries that outlived their log file."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ import trio
 
 from pulsarium.broker.storage import segments
 from pulsarium.broker.storage.database import DATABASE_NAME, PAGE_SIZE
-from pulsarium.broker.storage.interface import Batch, Run, StorageError
+from pulsarium.broker.storage.interface import Batch, EntryRun, StorageError
 from pulsarium.broker.storage.persist import PersistPoint
 from pulsarium.broker.storage.sqlite import SqliteStorage
 from tests.broker.damaged import until
@@ -32,8 +31,8 @@ def rows_left(directory: Path) -> list[tuple[int, int]]:
         return connection.execute("SELECT key >> 32, count(*) FROM segment GROUP BY 1 ORDER BY 1").fetchall()
 
 
-def ten_rows(*ledger_ids: int) -> list[tuple[int, Run]]:
-    return [(ledger_id, Run(2 * number, [b"x"])) for ledger_id in ledger_ids for number in range(10)]
+def ten_rows(*ledger_ids: int) -> list[tuple[int, EntryRun]]:
+    return [(ledger_id, EntryRun(2 * number, [b"x"])) for ledger_id in ledger_ids for number in range(10)]
 
 
 class Slices:
@@ -150,8 +149,8 @@ async def test_a_damaged_row_stays_and_all_others_go(
     async with trio.open_nursery() as nursery:
         store = SqliteStorage(tmp_path)
         await nursery.start(store.run)
-        rows = [(ledger_id, Run(0, entries(ledger_id))) for ledger_id in range(1, 6)]
-        store.replace({}, [*rows, (2, Run(4, [b"sound"]))])
+        rows = [(ledger_id, EntryRun(0, entries(ledger_id))) for ledger_id in range(1, 6)]
+        store.replace({}, [*rows, (2, EntryRun(4, [b"sound"]))])
         nursery.cancel_scope.cancel()
     data = bytearray((tmp_path / DATABASE_NAME).read_bytes())
 
@@ -189,7 +188,7 @@ async def test_a_ledger_whose_rows_cannot_be_listed_holds_nobody_up(
         store = SqliteStorage(tmp_path)
         await nursery.start(store.run)
         numbers = [(ledger_id, number) for ledger_id in range(1, 5) for number in range(10)]
-        store.replace({}, [(each, Run(2 * number, [bytes([each]) * 7_000])) for each, number in numbers])
+        store.replace({}, [(each, EntryRun(2 * number, [bytes([each]) * 7_000])) for each, number in numbers])
         nursery.cancel_scope.cancel()
     data = bytearray((tmp_path / DATABASE_NAME).read_bytes())
     rows = bytes([2]) * 7_000

@@ -10,9 +10,10 @@ import pytest
 import trio
 
 from pulsarium.broker.storage import applier, entry_log
-from pulsarium.broker.storage.inspection import Contents, Ledger, inspect
-from pulsarium.broker.storage.interface import Batch, Run, StorageError
+from pulsarium.broker.storage.inspection import DirectoryContents, InspectedLedger, inspect
+from pulsarium.broker.storage.interface import Batch, EntryRun, StorageError
 from pulsarium.broker.storage.log_files import LogFiles
+from pulsarium.broker.storage.record import MAGIC
 from pulsarium.broker.storage.sqlite import SqliteStorage
 from tests.broker.damaged import until
 from tests.broker.storage.asking import ask
@@ -27,12 +28,12 @@ async def store(tmp_path: Path, nursery: trio.Nursery, monkeypatch: pytest.Monke
     store = SqliteStorage(tmp_path / "data")
     await nursery.start(store.run)
     for number in range(4):
-        await ask(store.commit, Batch({1: [Run(number, [bytes(600)])], 2: [Run(2 * number, [b"a", b"b"])]}))
+        await ask(store.commit, Batch({1: [EntryRun(number, [bytes(600)])], 2: [EntryRun(2 * number, [b"a", b"b"])]}))
     await until(lambda: inspect(tmp_path / "data").applied.sequence == 4)
     return store
 
 
-def only_file(contents: Contents) -> tuple[int, int, str]:
+def only_file(contents: DirectoryContents) -> tuple[int, int, str]:
     (file,) = contents.files
     return file.records, file.entries, file.state
 
@@ -77,16 +78,28 @@ async def test_moved_entries_are_counted_once(
     store = SqliteStorage(tmp_path)
     await nursery.start(store.run)
     for number in range(10):
-        await ask(store.commit, Batch({1: [Run(number, [bytes(600)])], 2: [Run(number, [b"%d" % number])]}))
+        await ask(store.commit, Batch({1: [EntryRun(number, [bytes(600)])], 2: [EntryRun(number, [b"%d" % number])]}))
     await ask(store.commit, Batch(deleted_ledgers=[1]))
     await until(lambda: len(LogFiles(tmp_path).numbers()) == 1)
     ledger = next(each for each in inspect(tmp_path).ledgers if each.ledger_id == 2)
-    assert ledger == Ledger(2, 10, ledger.bytes, ledger.moved, ledger.garbage)
+    assert ledger == InspectedLedger(2, 10, ledger.bytes, ledger.moved, ledger.garbage)
     assert 0 < ledger.moved <= ledger.bytes
 
 
-def _torn(log: Path) -> None:
+def _cut(log: Path) -> None:
     log.write_bytes(log.read_bytes()[:-5])
+
+
+def _torn(log: Path) -> None:
+    log.write_bytes(log.read_bytes() + MAGIC)
+
+
+def _zeros_behind(log: Path) -> None:
+    log.write_bytes(log.read_bytes() + bytes(99))
+
+
+def _emptied(log: Path) -> None:
+    log.write_bytes(b"")
 
 
 def _damaged(log: Path) -> None:
@@ -102,7 +115,11 @@ def _headless(log: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "records", "state"),
     [
-        (_torn, 3, "an unfinished record at "),
+        (_cut, 3, "cut at "),
+        (_torn, 4, "an unfinished record at "),
+        (_zeros_behind, 4, "damaged at "),
+        (_emptied, 0, "the head of the file is damaged"),
+        (Path.unlink, 0, "missing"),
         (_damaged, 3, "damaged at "),
         (_headless, 0, "the head of the file is damaged"),
     ],

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from pulsarium.broker.storage.interface import Batch, Run, Storage, StorageError
+from pulsarium.broker.storage.interface import Batch, EntryRun, Storage, StorageError
 from pulsarium.broker.storage.memory import MemoryStorage
 from tests.broker.storage.asking import ask, batch_of, no_file_grows_beyond
 from tests.workers import unmeasured
@@ -27,8 +27,8 @@ def storage_threads() -> list[str]:
     return [thread.name for thread in threading.enumerate() if thread.name.startswith("storage")]
 
 
-def megabytes(first: int, count: int) -> Run:
-    return Run(first, [bytes([number % 256]) * (1 << 20) for number in range(first, first + count)])
+def megabytes(first: int, count: int) -> EntryRun:
+    return EntryRun(first, [bytes([number % 256]) * (1 << 20) for number in range(first, first + count)])
 
 
 async def test_a_commit_is_done_at_once_and_keeps_no_entries(store: Storage) -> None:
@@ -47,9 +47,9 @@ async def test_a_commit_is_done_at_once_and_keeps_no_entries(store: Storage) -> 
 
 
 async def test_spilled_entries_can_be_read(store: Storage) -> None:
-    await ask(store.spill, 1, Run(0, [b"a", b"b"]))
-    await ask(store.spill, 1, Run(2, [b"c"]))
-    await ask(store.spill, 2, Run(0, [b"x"]))
+    await ask(store.spill, 1, EntryRun(0, [b"a", b"b"]))
+    await ask(store.spill, 1, EntryRun(2, [b"c"]))
+    await ask(store.spill, 2, EntryRun(0, [b"x"]))
     assert await ask(store.read, 1, 1, 2) == [b"b", b"c"]
     assert store.read_now(1, 0, 2) == [b"a", b"b", b"c"]
     assert store.stored_runs(1) == [(0, 2, 2), (2, 1, 1)]
@@ -79,25 +79,25 @@ async def test_the_thread_ends_with_the_store() -> None:
     before = storage_threads()
     answers: list[Exception | None] = []
     async with trio.open_nursery() as nursery:
-        store.spill(1, Run(0, [b"early"]), answers.append)
+        store.spill(1, EntryRun(0, [b"early"]), answers.append)
         await nursery.start(store.run)
-        await ask(store.spill, 1, Run(1, [b"a"]))
+        await ask(store.spill, 1, EntryRun(1, [b"a"]))
         assert "storage spill" in storage_threads()
         nursery.cancel_scope.cancel()
     assert answers == [None]
     assert storage_threads() == before
     with pytest.raises(StorageError, match="closed"):
-        await ask(store.spill, 1, Run(2, [b"a"]))
+        await ask(store.spill, 1, EntryRun(2, [b"a"]))
     with pytest.raises(StorageError, match="closed"):
         store.read_now(1, 0, 0)
 
 
 async def test_a_run_that_cannot_be_spilled_is_refused(store: Storage) -> None:
-    await ask(store.spill, 1, Run(0, [b"a"]))
+    await ask(store.spill, 1, EntryRun(0, [b"a"]))
     with pytest.raises(StorageError, match="UNIQUE"):
-        await ask(store.spill, 1, Run(0, [b"again"]))
+        await ask(store.spill, 1, EntryRun(0, [b"again"]))
     with pytest.raises(StorageError, match="too large for the store"):
-        await ask(store.spill, 1 << 31, Run(0, [b"a"]))
+        await ask(store.spill, 1 << 31, EntryRun(0, [b"a"]))
     assert store.read_now(1, 0, 0) == [b"a"]
 
 
@@ -143,14 +143,14 @@ def test_nothing_is_left_in_the_temporary_directory(tmp_path: Path) -> None:
     """The store deletes its file in TMPDIR while the file is open."""
     script = (
         "import os, trio\n"
-        "from pulsarium.broker.storage.interface import Run\n"
+        "from pulsarium.broker.storage.interface import EntryRun\n"
         "from pulsarium.broker.storage.memory import MemoryStorage\n"
         "async def main():\n"
         "    store = MemoryStorage()\n"
         "    async with trio.open_nursery() as nursery:\n"
         "        await nursery.start(store.run)\n"
         "        spilled = trio.Event()\n"
-        "        store.spill(1, Run(0, [bytes(1 << 20)] * 8), lambda error: spilled.set())\n"
+        "        store.spill(1, EntryRun(0, [bytes(1 << 20)] * 8), lambda error: spilled.set())\n"
         "        await spilled.wait()\n"
         "        for name in os.listdir('/proc/self/fd'):\n"
         "            try:\n"

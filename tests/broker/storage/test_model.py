@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pulsarium.broker.storage import applier, committer, entry_log, segments
-from pulsarium.broker.storage.interface import Batch, Run, Storage, StorageError
+from pulsarium.broker.storage.interface import Batch, EntryRun, Storage, StorageError
 from pulsarium.broker.storage.lasting import LastingStorage
 from pulsarium.broker.storage.memory import MemoryStorage
 from pulsarium.broker.storage.sqlite import SqliteStorage
@@ -45,12 +45,12 @@ class Model:
         self.ledger_ids = list(range(1, SLOTS + 1))
         self.next_entry: dict[int, int] = {}
 
-    def append(self, slot: int, gap: int, entries: list[bytes]) -> tuple[int, Run]:
+    def append(self, slot: int, gap: int, entries: list[bytes]) -> tuple[int, EntryRun]:
         ledger_id = self.ledger_ids[slot]
         first = self.next_entry.get(ledger_id, 0) + gap
         self.next_entry[ledger_id] = first + len(entries)
         self.entries.setdefault(ledger_id, {}).update(enumerate(entries, first))
-        return ledger_id, Run(first, entries)
+        return ledger_id, EntryRun(first, entries)
 
     def delete(self, slot: int) -> int:
         ledger_id = self.ledger_ids[slot]
@@ -122,7 +122,7 @@ async def settle(store: Storage) -> None:
     """Wait until the store has done all earlier requests."""
     await ask(store.commit, Batch())
     if not store.keeps_entries:
-        await ask(store.spill, 1_000_000, Run(0, []))
+        await ask(store.spill, 1_000_000, EntryRun(0, []))
 
 
 async def take(step: Step, store: Storage, model: Model, done: Callable[[Exception | None], None]) -> None:

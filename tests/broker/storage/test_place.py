@@ -16,7 +16,7 @@ from pulsarium.broker.storage import committer
 from pulsarium.broker.storage.database import DATABASE_NAME
 from pulsarium.broker.storage.interface import StorageError
 from pulsarium.broker.storage.persist import PersistPoint
-from pulsarium.broker.storage.place import Place
+from pulsarium.broker.storage.place import OpenedFiles
 from pulsarium.broker.storage.sqlite import SqliteStorage
 from tests.broker.storage.asking import ask, batch_of
 
@@ -65,6 +65,10 @@ def log_deleted(data: Path) -> None:
 def replaced(data: Path) -> None:
     moved(data)
     shutil.copytree(data.with_name("away"), data)
+
+
+def newest_file_deleted(data: Path) -> None:
+    max(data.glob("entries-*.log")).unlink()
 
 
 def made_a_file(data: Path) -> None:
@@ -156,10 +160,30 @@ async def test_an_error_of_the_database_makes_it_look_at_once(
     await nursery.start(store.run)
     await ask(store.commit, batch_of(1, 0, b"kept"))
     armed = True
+    monkeypatch.setattr(OpenedFiles, "has_changed", lambda place: False)
     shutil.rmtree(data)
     with pytest.raises(StorageError, match="disk I/O error"):
         await ask(store.commit, batch_of(1, 1, b"lost"))
     assert store.refusal.endswith("is gone")
+
+
+@pytest.mark.parametrize("happens", [database_deleted, log_deleted, newest_file_deleted, removed])
+async def test_no_commit_goes_into_a_deleted_file(
+    data: Path, nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch, happens: Callable[[Path], None]
+) -> None:
+    monkeypatch.setattr(committer, "PLACE_SECONDS", inf)
+    store = SqliteStorage(data)
+    await nursery.start(store.run)
+    await ask(store.commit, batch_of(1, 0, b"kept"))
+    happens(data)
+    with pytest.raises(StorageError, match="is gone"):
+        await ask(store.commit, batch_of(1, 1, b"lost"))
+
+
+async def test_a_file_of_others_in_the_data_directory_disturbs_no_commit(data: Path, store: SqliteStorage) -> None:
+    (data / "notes.txt").touch()
+    await ask(store.commit, batch_of(1, 1, b"next"))
+    assert not store.refusal
 
 
 async def test_the_data_directory_is_looked_at_once_a_second(
@@ -167,12 +191,12 @@ async def test_the_data_directory_is_looked_at_once_a_second(
 ) -> None:
     now, looks = 1000.0, list[float]()
 
-    def look(place: Place) -> str:
+    def look(place: OpenedFiles) -> str:
         looks.append(now)
         return ""
 
     monkeypatch.setattr("time.monotonic", lambda: now)
-    monkeypatch.setattr(Place, "problem", look)
+    monkeypatch.setattr(OpenedFiles, "problem", look)
     store = SqliteStorage(data)
     await nursery.start(store.run)
     for number in range(25):

@@ -9,9 +9,9 @@ import pytest
 import trio
 
 from pulsarium.broker.storage import applier, entry_log, index
-from pulsarium.broker.storage.interface import Batch, Run
+from pulsarium.broker.storage.interface import Batch, EntryRun
 from pulsarium.broker.storage.log_files import LogFiles
-from pulsarium.broker.storage.record import ROW_HEAD_BYTES, Piece
+from pulsarium.broker.storage.record import ROW_HEAD_BYTES, RowPlace
 from pulsarium.broker.storage.sqlite import SqliteStorage
 from tests.broker.damaged import until
 from tests.broker.storage.asking import ask
@@ -25,7 +25,9 @@ async def store(tmp_path: Path, nursery: trio.Nursery, monkeypatch: pytest.Monke
     store = SqliteStorage(tmp_path)
     await nursery.start(store.run)
     for number in range(10):
-        await ask(store.commit, Batch({1: [Run(number, [bytes(600)])], 2: [Run(number, [b"%d" % number] * 1)]}))
+        await ask(
+            store.commit, Batch({1: [EntryRun(number, [bytes(600)])], 2: [EntryRun(number, [b"%d" % number] * 1)]})
+        )
     return store
 
 
@@ -56,7 +58,7 @@ async def test_an_entry_that_is_moved_while_a_topic_is_loaded_counts_once(
     await until(lambda: store._unapplied.changes == 0)
     places = index.pieces_of(store._connection, 2, 0, 9)
 
-    def from_before_the_move(*_: object) -> list[Piece]:
+    def from_before_the_move(*_: object) -> list[RowPlace]:
         return places
 
     await ask(store.commit, Batch(deleted_ledgers=[1]))

@@ -14,7 +14,7 @@ import trio.testing
 
 from pulsarium.broker.storage import segments, snapshot
 from pulsarium.broker.storage.database import DATABASE_NAME
-from pulsarium.broker.storage.interface import Batch, Run, Storage, StorageError
+from pulsarium.broker.storage.interface import Batch, EntryRun, Storage, StorageError
 from pulsarium.broker.storage.lasting import LastingStorage
 from pulsarium.broker.storage.memory import MemoryStorage
 from pulsarium.broker.storage.persist import PersistPoint
@@ -41,7 +41,9 @@ async def test_the_store_has_exactly_the_new_state(store: Storage) -> None:
     await ask_commit(store, batch_of(1, 0, b"a", b"b", path=b"value"))
     await ask_commit(store, Batch(deleted_ledgers=[1]))
     for content in (b"x", b"y"):  # the second time, the ids are in use; before the first time, ledger 1 was deleted
-        store.replace({"new": content}, [(1, Run(0, [content])), (1, Run(1, [b"2"])), (7, Run(3, [b"3"]))])
+        store.replace(
+            {"new": content}, [(1, EntryRun(0, [content])), (1, EntryRun(1, [b"2"])), (7, EntryRun(3, [b"3"]))]
+        )
         assert store.load_metadata() == {"new": content}
         assert await ask(store.read, 1, 0, 1) == [content, b"2"]
         assert store.read_now(7, 3, 3) == [b"3"]
@@ -52,10 +54,10 @@ async def test_the_store_has_exactly_the_new_state(store: Storage) -> None:
 
 
 async def test_a_failed_replacement_changes_nothing(store: Storage) -> None:
-    store.replace({"old": b"1"}, [(1, Run(0, [b"old"]))])
+    store.replace({"old": b"1"}, [(1, EntryRun(0, [b"old"]))])
 
-    def failing() -> Iterator[tuple[int, Run]]:
-        yield 1, Run(0, [b"new"])
+    def failing() -> Iterator[tuple[int, EntryRun]]:
+        yield 1, EntryRun(0, [b"new"])
         raise StorageError("damaged")
 
     with pytest.raises(StorageError, match="damaged"):
@@ -104,7 +106,7 @@ def test_a_crash_in_the_middle_leaves_the_old_or_the_new(tmp_path: Path, point: 
             await nursery.start(store.run)
             await ask_commit(store, batch_of(1, 0, b"old", path=b"old"))
             armed = True
-            store.replace({"path": b"new"}, [(1, Run(0, [b"new"])), (2, Run(0, [bytes(5_000_000)]))])
+            store.replace({"path": b"new"}, [(1, EntryRun(0, [b"new"])), (2, EntryRun(0, [bytes(5_000_000)]))])
             armed = False
             nursery.cancel_scope.cancel()
 
@@ -123,10 +125,10 @@ def test_a_crash_in_the_middle_leaves_the_old_or_the_new(tmp_path: Path, point: 
 
 def test_a_snapshot_is_a_database(tmp_path: Path) -> None:
     path = tmp_path / "s"
-    snapshot.write(path, {"a": b"1"}, [(3, Run(0, [b"x", b"y"]))], {"by": "me"})
+    snapshot.write(path, {"a": b"1"}, [(3, EntryRun(0, [b"x", b"y"]))], {"by": "me"})
     with Snapshot(path) as found:
         assert (found.metadata, found.about["by"]) == ({"a": b"1"}, "me")
-        assert list(found.entries()) == [(3, Run(0, [b"x", b"y"]))]
+        assert list(found.entries()) == [(3, EntryRun(0, [b"x", b"y"]))]
     data = tmp_path / "data"
     data.mkdir()
     path.rename(data / DATABASE_NAME)
@@ -141,13 +143,13 @@ def test_a_later_version(tmp_path: Path) -> None:
     with sqlite3.connect(path) as connection:
         connection.execute("PRAGMA user_version=99")
     connection.close()
-    with pytest.raises(StorageError, match=r"has format 99, .*: restore it with the newer one"):
+    with pytest.raises(StorageError, match=r"has format 99, .*: restore it with that one"):
         Snapshot(path)
 
 
 def test_ledgers_that_are_being_deleted_stay_behind(tmp_path: Path) -> None:
     path = tmp_path / "s"
-    snapshot.write(path, {}, [(3, Run(0, [b"x"])), (4, Run(0, [b"y"]))], {})
+    snapshot.write(path, {}, [(3, EntryRun(0, [b"x"])), (4, EntryRun(0, [b"y"]))], {})
     with sqlite3.connect(path) as connection:
         segments.mark_deleted(connection, [3])
         connection.execute("UPDATE segment SET checksum = 0 WHERE key >> 32 = 3")  # a damaged row of ledger 3 stays
@@ -190,7 +192,7 @@ async def test_all_of_one_moment(tmp_path: Path) -> None:
         await ask_commit(store, batch_of(1, 0, b"a"))
         with Snapshot(tmp_path / DATABASE_NAME) as found:
             await ask_commit(store, batch_of(1, 1, b"b"))
-            assert list(found.entries()) == [(1, Run(0, [b"a"]))]
+            assert list(found.entries()) == [(1, EntryRun(0, [b"a"]))]
         nursery.cancel_scope.cancel()
 
 

@@ -11,7 +11,7 @@ import pytest
 import trio
 
 from pulsarium.broker.storage import place, snapshot
-from pulsarium.broker.storage.interface import Batch, Run, StorageError
+from pulsarium.broker.storage.interface import Batch, EntryRun, StorageError
 from pulsarium.broker.storage.snapshot import Snapshot
 from pulsarium.broker.storage.sqlite import SqliteStorage
 from tests.broker.damaged import until
@@ -79,7 +79,7 @@ def test_a_snapshot_that_has_no_room_leaves_the_old_one(small_disk: Path) -> Non
     path = small_disk / "snapshot"
     snapshot.write(path, {"a": b"old"}, [], {})
     with pytest.raises(StorageError, match="cannot write"):
-        snapshot.write(path, {"a": b"new"}, ((1, Run(number, [bytes(MB)])) for number in range(100)), {})
+        snapshot.write(path, {"a": b"new"}, ((1, EntryRun(number, [bytes(MB)])) for number in range(100)), {})
     assert list(small_disk.iterdir()) == [path]
     with Snapshot(path) as found:
         assert found.metadata == {"a": b"old"}

@@ -5,11 +5,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pulsarium.broker.storage import segments
 from pulsarium.broker.storage.database import PAGE_SIZE, open_database, open_reader
-from pulsarium.broker.storage.interface import DamagedEntriesError, Run, StorageError
-from pulsarium.broker.storage.segments import unpack
+from pulsarium.broker.storage.interface import DamagedEntriesError, EntryRun, StorageError
+from pulsarium.broker.storage.segments import header_size, pack, unpack
 
 
 @pytest.fixture
@@ -20,12 +22,12 @@ def connection() -> Iterator[sqlite3.Connection]:
     connection.close()
 
 
-def put(connection: sqlite3.Connection, ledger_id: int, *runs: Run) -> None:
+def put(connection: sqlite3.Connection, ledger_id: int, *runs: EntryRun) -> None:
     segments.insert(connection, segments.rows_of(ledger_id, runs))
 
 
-def numbered(first: int, count: int) -> Run:
-    return Run(first, [b"%d" % number for number in range(first, first + count)])
+def numbered(first: int, count: int) -> EntryRun:
+    return EntryRun(first, [b"%d" % number for number in range(first, first + count)])
 
 
 def test_adjacent_runs_become_one_row() -> None:
@@ -36,7 +38,12 @@ def test_adjacent_runs_become_one_row() -> None:
 
 def test_rows_are_cut_and_joined_to_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segments, "ROW_BYTES", 10)
-    runs = [Run(0, [b"aaaa", b"bbbb", b"cccc"]), Run(3, [b"d" * 25]), Run(4, [b"e", b"f"]), Run(6, [b"g" * 8])]
+    runs = [
+        EntryRun(0, [b"aaaa", b"bbbb", b"cccc"]),
+        EntryRun(3, [b"d" * 25]),
+        EntryRun(4, [b"e", b"f"]),
+        EntryRun(6, [b"g" * 8]),
+    ]
     rows = list(segments.rows_of(1, runs))
     assert [(key & 0xFFFFFFFF, unpack(data)) for key, _, data, _ in rows] == [
         (0, [b"aaaa", b"bbbb"]),
@@ -108,7 +115,7 @@ def test_a_page_that_is_lost_takes_its_row_only(tmp_path: Path) -> None:
     path = tmp_path / "db"
     writer = open_database(path, "none")
     for first in (0, 2, 4):
-        put(writer, 1, Run(first, [bytes([first]) * 100_000] * 2))
+        put(writer, 1, EntryRun(first, [bytes([first]) * 100_000] * 2))
     writer.close()
     data = bytearray(path.read_bytes())
     lost = data.index(bytes([2]) * (PAGE_SIZE - 4)) // PAGE_SIZE * PAGE_SIZE  # behind the next page's number
@@ -123,8 +130,8 @@ def test_a_page_that_is_lost_takes_its_row_only(tmp_path: Path) -> None:
 
 
 def test_stored_runs_count_entries_and_their_bytes(connection: sqlite3.Connection) -> None:
-    put(connection, 1, Run(0, [b"ab", b"c"]), Run(7, [b""]))
-    put(connection, 2, Run(0, [b"x"]))
+    put(connection, 1, EntryRun(0, [b"ab", b"c"]), EntryRun(7, [b""]))
+    put(connection, 2, EntryRun(0, [b"x"]))
     assert segments.stored_runs(connection, 1) == [(0, 2, 3), (7, 1, 0)]
     assert segments.stored_runs(connection, 9) == []
 
@@ -132,8 +139,8 @@ def test_stored_runs_count_entries_and_their_bytes(connection: sqlite3.Connectio
 @pytest.mark.parametrize("count", [1, 2, 99])
 def test_the_count_of_the_last_row_is_what_its_checksum_covers(connection: sqlite3.Connection, count: int) -> None:
     """The rows tell how many entries a topic has. A wrong count shows as a gap in the middle, but not at the end."""
-    put(connection, 1, Run(0, [b"a", b"b"]))
-    put(connection, 1, Run(2, [b"c", b"d", b"ef"]))
+    put(connection, 1, EntryRun(0, [b"a", b"b"]))
+    put(connection, 1, EntryRun(2, [b"c", b"d", b"ef"]))
     connection.execute("UPDATE segment SET count = ? WHERE key = ?", (count, 1 << 32 | 2))
     assert segments.stored_runs(connection, 1) == [(0, 2, 2), (2, 3, 4)]
 
@@ -148,7 +155,7 @@ def test_a_damaged_last_row_still_counts(connection: sqlite3.Connection) -> None
 @pytest.mark.parametrize(("ledger_id", "entry_id"), [(1 << 31, 0), (0, 1 << 32), (-1, 0), (0, -1)])
 def test_ids_beyond_the_key_are_an_error(ledger_id: int, entry_id: int) -> None:
     with pytest.raises(StorageError, match="too large for the store"):
-        list(segments.rows_of(ledger_id, [Run(entry_id, [b""])]))
+        list(segments.rows_of(ledger_id, [EntryRun(entry_id, [b""])]))
 
 
 @pytest.mark.parametrize("ledger_id", [1 << 31, -1])
@@ -159,7 +166,7 @@ def test_no_ledger_beyond_the_key_is_deleted(connection: sqlite3.Connection, led
 
 
 def test_the_largest_ids_fit(connection: sqlite3.Connection) -> None:
-    put(connection, (1 << 31) - 1, Run((1 << 32) - 1, [b"last"]))
+    put(connection, (1 << 31) - 1, EntryRun((1 << 32) - 1, [b"last"]))
     assert segments.read(connection, (1 << 31) - 1, (1 << 32) - 1, (1 << 32) - 1) == [b"last"]
 
 
@@ -174,7 +181,7 @@ def test_a_ledger_marked_deleted_is_hidden_at_once(connection: sqlite3.Connectio
     assert len(segments.read(connection, 2, 0, 2)) == 3
 
 
-def deleted(connection: sqlite3.Connection, ledger_id: int) -> list[segments.Slice]:
+def deleted(connection: sqlite3.Connection, ledger_id: int) -> list[segments.DeletedRows]:
     """Delete the rows of a ledger, and return the slices that this takes."""
     slices = [segments.next_slice(connection, ledger_id)]
     segments.delete_slice(connection, slices[0])
@@ -191,7 +198,7 @@ def test_rows_are_deleted_in_slices(
     monkeypatch.setattr(segments, "SLICE_ROWS", slice_rows)
     monkeypatch.setattr(segments, "SLICE_BYTES", slice_bytes)
     for ledger_id in (1, 2, 3):
-        put(connection, ledger_id, *(Run(2 * number, [b"123"]) for number in range(5)))  # rows of 11 bytes
+        put(connection, ledger_id, *(EntryRun(2 * number, [b"123"]) for number in range(5)))  # rows of 11 bytes
     segments.mark_deleted(connection, [2])
     assert len(deleted(connection, 2)) == slices
     assert connection.execute("SELECT count(*) FROM segment").fetchone() == (10,)
@@ -202,9 +209,36 @@ def test_rows_are_deleted_in_slices(
 def test_damaged_rows_are_not_deleted(connection: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segments, "SLICE_ROWS", 2)
     for number in range(7):
-        put(connection, 2, Run(2 * number, [b"123"]))
+        put(connection, 2, EntryRun(2 * number, [b"123"]))
     connection.execute("UPDATE segment SET checksum = 0 WHERE key & 0xff IN (0, 2, 8)")
     segments.mark_deleted(connection, [2])
     assert sum(rows.damaged for rows in deleted(connection, 2)) == 3
     assert connection.execute("SELECT key & 0xff FROM segment").fetchall() == [(0,), (2,), (8,)]
     assert segments.marked_deleted(connection) == [2]
+
+
+entry_lists = st.lists(st.binary(max_size=40), max_size=20)
+
+
+@given(entry_lists)
+def test_packed_entries_unpack(entries: list[bytes]) -> None:
+    data = pack(entries)
+    assert unpack(data) == entries
+    assert len(data) == header_size(len(entries)) + sum(map(len, entries))
+
+
+@given(entry_lists, st.integers(0, 25), st.integers(0, 25))
+def test_a_slice_is_a_slice_of_the_entries(entries: list[bytes], start: int, stop: int) -> None:
+    assert unpack(pack(entries), start, stop) == entries[start:stop]
+
+
+def test_layout_is_little_endian_and_stays() -> None:
+    assert pack([b"ab", b"", b"c"]) == bytes.fromhex("03000000 02000000 00000000 01000000") + b"abc"
+
+
+@given(entry_lists, st.data())
+def test_a_damaged_value_is_an_error(entries: list[bytes], data: st.DataObject) -> None:
+    packed = pack(entries)
+    for damaged in (packed[: data.draw(st.integers(0, len(packed) - 1))], packed + b"x"):
+        with pytest.raises(StorageError, match="damaged"):
+            unpack(damaged)

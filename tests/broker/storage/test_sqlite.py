@@ -10,7 +10,7 @@ import pytest
 import trio
 
 from pulsarium.broker.storage import applier, database, entries
-from pulsarium.broker.storage.interface import Batch, Run, Storage, StorageError
+from pulsarium.broker.storage.interface import Batch, EntryRun, Storage, StorageError
 from pulsarium.broker.storage.persist import PersistPoint
 from pulsarium.broker.storage.sqlite import SqliteStorage
 from tests.broker.storage.asking import ask, batch_of
@@ -66,7 +66,7 @@ async def test_everything_is_there_after_a_restart(tmp_path: Path) -> None:
             assert len(store.load_metadata()) == restart
             assert sum(count for _, count, _ in store.stored_runs(7)) == restart
             await nursery.start(store.run)
-            await ask(store.commit, Batch({7: [Run(restart, [b"entry"])]}, {f"path/{restart}": b"value"}))
+            await ask(store.commit, Batch({7: [EntryRun(restart, [b"entry"])]}, {f"path/{restart}": b"value"}))
             nursery.cancel_scope.cancel()
 
 
@@ -193,7 +193,7 @@ async def test_two_stores_in_one_directory(store: Storage, tmp_path: Path) -> No
 
 async def test_spilling_makes_no_sense_here(store: Storage) -> None:
     with pytest.raises(NotImplementedError):
-        store.spill(1, Run(0, [b"a"]), lambda error: None)
+        store.spill(1, EntryRun(0, [b"a"]), lambda error: None)
 
 
 class Bug(BaseException):

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-OTHERS = ("trio", "anyio", "hypothesispytest")
+OTHERS = ("trio", "anyio", "hypothesispytest", "randomly")
 QUIET = ("-W", "error", *(f"-pno:{name}" for name in OTHERS))
 PYTEST = (sys.executable, "-P", "-m", "pytest", *QUIET)
 LEDGER = """

@@ -12,6 +12,7 @@ from typing import Any
 import pulsar
 import pytest
 
+from pulsarium.broker.session.session import sessions_of
 from pulsarium.broker.testing import (
     BrokerClock,
     ClockError,
@@ -24,7 +25,7 @@ from pulsarium.broker.testing import (
     WhyError,
     running,
 )
-from pulsarium.capture.file import Kind
+from pulsarium.capture.file import EventKind
 from pulsarium.proto.framing import frame
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.testing.conftest import client_of
@@ -132,7 +133,7 @@ def test_time_goes_by_itself(broker: PulsarBroker, clock: BrokerClock, client: A
 
 def test_a_test_masks_its_broker(broker: PulsarBroker, topic: str) -> None:
     def versions() -> set[int]:
-        return broker.call(lambda it: {each.profile.max_protocol_version for each in it.broker.sessions})
+        return broker.call(lambda it: {each.profile.max_protocol_version for each in sessions_of(it.broker)})
 
     with broker.masks.add(Mask(max_protocol_version=12), client_version="Pulsar-CPP*") as mask:
         assert [worn.id for worn in broker.masks.worn] == [mask.id]
@@ -155,7 +156,7 @@ def test_captures_in_memory_and_in_a_file_hold_the_same_frames(
         assert [each.running for each in (capture, file)] == [True, True]
     assert [each.running for each in (capture, file)] == [False, False]
     records = capture.records()
-    assert capture.frames == sum(record.kind is Kind.FRAME for record in records) > 4
+    assert capture.frames == sum(record.kind is EventKind.FRAME for record in records) > 4
     assert (capture.path, file.path) == (None, tmp_path / "capture")
     assert len(file.records()) == len(records)
 
@@ -179,8 +180,9 @@ def test_the_linter_says_what_a_client_did_wrong(broker: PulsarBroker, topic: st
         *[pb.BaseCommand(type=pb.BaseCommand.LOOKUP, lookupTopic=lookup)] * 2,
     ]
     broker.linter.start()
-    with socket.create_connection(("127.0.0.1", int(broker.service_url.rpartition(":")[2]))) as client:
-        seen = broker.faults.observe("LOOKUP", client_version="careless")
+    port = int(broker.service_url.rpartition(":")[2])
+    seen = broker.faults.observe("LOOKUP", client_version="careless")
+    with seen, socket.create_connection(("127.0.0.1", port)) as client:
         client.sendall(b"".join(frame(command.SerializeToString()) for command in commands))
         seen.wait(2)
     reused = r"(?s)a client broke rules.*\nclient error request-id-reused: LOOKUP with request 7"

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from pulsarium.broker import pytest_marks
 from pulsarium.broker.testing import running
+from pulsarium.broker.testing.pytest_plugin import marks
 
-OTHERS = ("cacheprovider", "trio", "anyio", "hypothesispytest")
+OTHERS = ("cacheprovider", "trio", "anyio", "hypothesispytest", "randomly")
 QUIET = ("-W", "error", *(f"-pno:{name}" for name in OTHERS))
 PYTEST = (sys.executable, "-P", "-m", "pytest", *QUIET)
 
 
 def test_the_options_of_the_mark_are_those_of_running() -> None:
-    assert set(pytest_marks.OPTIONS) == set(inspect.signature(running).parameters)
+    assert set(marks.OPTIONS) == set(inspect.signature(running).parameters)
 
 
 def wrong(pytester: pytest.Pytester, mark: str, fixtures: str = "", *options: str) -> str:
@@ -118,7 +118,7 @@ def test_marks_of_other_projects_are_left_alone(pytester: pytest.Pytester) -> No
 
 
 def test_the_broker_is_imported_as_it_is(pytester: pytest.Pytester) -> None:
-    """Pytest rewrites the assertions of plugins. The plugin lets it rewrite four small modules, and not the broker."""
+    """Pytest rewrites the assertions of plugins. The plugin lets it rewrite five small modules, and not the broker."""
     pytester.makepyfile("""
         import sys
 
@@ -126,8 +126,8 @@ def test_the_broker_is_imported_as_it_is(pytester: pytest.Pytester) -> None:
             names = [name for name in sys.modules if name.startswith("pulsarium.")]
             anew = [name for name in names if "Rewriting" in type(sys.modules[name].__loader__).__name__]
             assert len(names) > 100
-            small = {f"pulsarium.broker{name}" for name in ("", ".pytest_plugin", ".pytest_marks", ".pytest_explore")}
-            assert set(anew) <= small
+            plugin = {f"pulsarium.broker.testing.pytest_plugin{name}" for name in ("", ".marks", ".explore")}
+            assert set(anew) <= {"pulsarium.broker", "pulsarium.broker.testing", *plugin}
     """)
     pytester.run(*PYTEST).assert_outcomes(passed=1)
 

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from pulsarium.broker import pytest_marks, pytest_plugin
 from pulsarium.broker.clock import NamespaceTime
 from pulsarium.broker.server import RunningCluster
-from pulsarium.broker.testing import running
+from pulsarium.broker.testing import pytest_plugin, running
+from pulsarium.broker.testing.pytest_plugin import marks
 
 # Plugins that users need not have are left out. They take seconds in a new folder.
-OTHERS = ("cacheprovider", "trio", "anyio", "hypothesispytest")
+OTHERS = ("cacheprovider", "trio", "anyio", "hypothesispytest", "randomly")
 PYTEST = (sys.executable, "-P", "-m", "pytest", "-W", "error", *(f"-pno:{name}" for name in OTHERS))
 
 
@@ -108,7 +108,7 @@ def test_a_test_fails_when_the_broker_breaks_a_promise(run: Run) -> None:
     """Two tests publish and receive. For the second one, the broker delivers each message twice."""
     result = run("""
         import pytest
-        from pulsarium.broker.model.subscription.consumer import Consumer
+        from pulsarium.broker.model.subscription.base import Consumer
 
         @pytest.fixture
         def twice(monkeypatch):
@@ -281,7 +281,7 @@ def test_without_a_broker_it_is_not_in_the_way(run: Run) -> None:
 
 def test_the_plugin_uses_nothing_private_of_pytest() -> None:
     """Users load the plugin in every run of pytest."""
-    for module in (pytest_plugin, pytest_marks):
+    for module in (pytest_plugin, marks):
         nodes = list(ast.walk(ast.parse(inspect.getsource(module))))
         asked = {node.attr for node in nodes if isinstance(node, ast.Attribute) and ast.unparse(node.value) != "self"}
         named = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}

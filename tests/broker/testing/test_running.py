@@ -19,14 +19,14 @@ import pytest
 import trio
 
 import pulsarium.broker
-from pulsarium.broker.errors import PortInUse
+from pulsarium.broker.net.accepting import PortInUse
 from pulsarium.broker.storage.interface import StorageError
-from pulsarium.broker.testing import ConfigError, PulsarBroker, running
+from pulsarium.broker.testing import ConfigError, PulsarBroker, names, running
 from pulsarium.client import connect
 from pulsarium.client.errors import TransactionCoordinatorNotFoundError
 from tests.broker.testing.conftest import client_of
 from tests.broker.wire import Wire
-from tests.crash.process import free_port
+from yardsticks.servers import free_port
 
 
 def send_and_receive(broker: PulsarBroker, topic: str = "hello", data: bytes = b"hi") -> None:
@@ -136,6 +136,7 @@ def test_its_options_are_those_of_serve(tmp_path: Path) -> None:
         set={"brokerDeduplicationEnabled": True, "defaultNumberOfNamespaceBundles": 2},
         profile="pulsar-4.2",
         max_protocol_version=19,
+        separate_publish_times=False,
         data=tmp_path / "data",
     ) as broker:
         config = broker.call(lambda running: running.broker.config)
@@ -143,6 +144,7 @@ def test_its_options_are_those_of_serve(tmp_path: Path) -> None:
         assert (config.defaultNumberOfNamespaceBundles, config.advertisedAddress) == (2, "localhost")
         profile = broker.call(lambda running: running.broker.profile)
         assert (profile.name, profile.max_protocol_version) == ("pulsar-4.2", 19)
+        assert not profile.separate_publish_times
         assert not broker.service_url.endswith(":6650")
         send_and_receive(broker)
     with running(data=tmp_path / "data", durability="none") as broker:
@@ -228,14 +230,28 @@ class OfUnittest(unittest.TestCase):
         self.broker.assert_produced(topic, [b"hi"])
 
 
-def test_importing_the_package_and_the_plugin_imports_no_broker() -> None:
-    """Users import both in every run of pytest."""
+def test_the_plugin_imports_nothing_but_itself() -> None:
+    """Users import it in every run of pytest."""
     code = """
 import sys
-import pulsarium.broker, pulsarium.broker.pytest_plugin
-print({"trio", "google.protobuf", "pulsarium.broker.server", "pulsarium.proto"}.intersection(sys.modules))
+import pytest
+before = set(sys.modules)
+import pulsarium.broker.testing.pytest_plugin
+print(*sorted(set(sys.modules) - before))
 """
-    assert subprocess.run([sys.executable, "-P", "-c", code], check=True, capture_output=True).stdout == b"set()\n"
+    run = subprocess.run([sys.executable, "-P", "-c", code], check=True, capture_output=True, text=True)
+    plugin = "pulsarium.broker.testing.pytest_plugin"
+    parents = ["pulsarium", "pulsarium.broker", "pulsarium.broker.testing"]
+    assert run.stdout.split() == [*parents, plugin, f"{plugin}.explore", f"{plugin}.marks"]
+
+
+def test_every_name_for_tests_is_there() -> None:
+    here: dict[str, object] = {}
+    exec("from pulsarium.broker.testing import *", here)
+    assert here.keys() - {"__builtins__"} == {*names.__all__}
+    assert here["running"] is pulsarium.broker.running
+    with pytest.raises(ImportError):
+        exec("from pulsarium.broker.testing import missing", here)
 
 
 def test_a_program_that_forgets_it_can_end() -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 from pulsarium.capture.check.checker import tally_of
 from pulsarium.capture.check.judges import Assumptions
 from pulsarium.capture.check.verdict import Tally
-from pulsarium.capture.file import CaptureReader, Record
+from pulsarium.capture.file import CaptureReader, CaptureRecord
 from pulsarium.capture.lint.checker import all_opened
 
 
-def judged(some: Iterable[Record], *, nothing_unseen: bool = False, whole: bool = True) -> Tally:
+def judged(some: Iterable[CaptureRecord], *, nothing_unseen: bool = False, whole: bool = True) -> Tally:
     return tally_of(enumerate(some, 1), Assumptions(whole=whole, nothing_unseen=nothing_unseen))
 
 
@@ -21,7 +21,7 @@ def judged_file(path: Path) -> Tally:
     return judged(_records(path), whole=all_opened(_records(path)))
 
 
-def _records(path: Path) -> Iterator[Record]:
+def _records(path: Path) -> Iterator[CaptureRecord]:
     reader = CaptureReader()
     with path.open("rb") as file:
         while piece := file.read(1 << 20):

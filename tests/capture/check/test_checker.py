@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pulsarium.capture.check.promises import PROMISES
-from pulsarium.capture.file import Record
+from pulsarium.capture.file import CaptureRecord
 from pulsarium.capture.lint.checker import all_opened
 from tests.capture.check.judged import judged
 from tests.capture.check.planted import KEPT, PLANTED, UNSEEN, History
@@ -20,7 +20,7 @@ POSSIBLE = [(name, plant) for name, plants in UNSEEN.items() for plant in plants
 RECORDED = [*complete(), *sorted((FOLDER / "pulsar-5").glob("*.jsonl"))]
 
 
-def history(plant: Callable[[History], None]) -> list[Record]:
+def history(plant: Callable[[History], None]) -> list[CaptureRecord]:
     talk = History()
     plant(talk)
     return talk.records

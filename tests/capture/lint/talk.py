@@ -6,7 +6,7 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from pulsarium.capture.file import Kind, Record
+from pulsarium.capture.file import CaptureRecord, EventKind
 from pulsarium.proto.batch import pack
 from pulsarium.proto.commands import COMMANDS, Direction
 from pulsarium.proto.entry import build
@@ -54,10 +54,10 @@ class Talk:
     def __init__(self, connection: int = 0, *, topic: str = TOPIC, opened: bool = True) -> None:
         self.connection = connection
         self.topic = topic
-        self.records: list[Record] = []
+        self.records: list[CaptureRecord] = []
         self.now = 0
         if opened:
-            self._add(Kind.OPENED, CLIENT)
+            self._add(EventKind.OPENED, CLIENT)
 
     def client(self, name: str, trailing: bytes = b"", **fields: Any) -> None:
         self.raw(CLIENT, encoded(name, trailing, **fields))
@@ -66,15 +66,15 @@ class Talk:
         self.raw(BROKER, encoded(name, trailing, **fields))
 
     def raw(self, sender: Direction, data: bytes, size: int | None = None) -> None:
-        self._add(Kind.FRAME, sender, data, len(data) if size is None else size)
+        self._add(EventKind.FRAME, sender, data, len(data) if size is None else size)
 
     def close(self, sender: Direction = CLIENT, after_ms: int = 1, **note: Any) -> None:
         self.now += (after_ms - 1) * MS
-        self._add(Kind.CLOSED, sender, note=note)
+        self._add(EventKind.CLOSED, sender, note=note)
 
-    def _add(self, kind: Kind, sender: Direction, data: bytes = b"", size: int = 0, note: Any = None) -> None:
+    def _add(self, kind: EventKind, sender: Direction, data: bytes = b"", size: int = 0, note: Any = None) -> None:
         self.now += MS
-        self.records.append(Record(kind, self.connection, sender, self.now, self.now, data, size, note or {}))
+        self.records.append(CaptureRecord(kind, self.connection, sender, self.now, self.now, data, size, note or {}))
 
     def greet(self, version: int = 21, broker_version: int = 21) -> None:
         self.client("CONNECT", client_version="Pulsar-Test-v1.2.3", protocol_version=version)

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulsarium.capture.file import Record
+from pulsarium.capture.file import CaptureRecord
 from pulsarium.capture.lint.checker import Checker, finding_of
 from pulsarium.capture.lint.shared import Shared
 from pulsarium.proto.commands import COMMANDS
@@ -25,7 +25,7 @@ ENTRIES = [b"", entry(), entry(3), entry()[:9], b"\x0e\x02\0\0\0\x09"]
 NOTES = [{}, {}, {}, {"fault": "1", "did": "dropped", "arrived": False}]
 
 
-def feed(records: list[Record]) -> None:
+def feed(records: list[CaptureRecord]) -> None:
     shared = Shared()
     checkers: dict[int, Checker] = {}
     for record in records:

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulsarium.capture.file import Record
+from pulsarium.capture.file import CaptureRecord
 from pulsarium.capture.lint.checker import Checker
 from pulsarium.capture.lint.exchanges import Matcher
 from pulsarium.capture.lint.frames import Conversation, client_of
 from pulsarium.capture.lint.rule import RULES, Severity
 from pulsarium.capture.lint.shared import Positions, Shared
-from pulsarium.capture.lint.state import State
+from pulsarium.capture.lint.state import LintedConnection
 from pulsarium.proto.commands import Direction
 from pulsarium.proto.framing import frame as framed
 from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand, CommandAck
@@ -33,7 +33,7 @@ from .transcripts import complete, records
 SILENT_CLIENTS = {"029": 1, "049": 1, "127": 3, "143": 1, "150": 1}
 
 
-def broken(some: list[Record]) -> list[tuple[int, str, Direction]]:
+def broken(some: list[CaptureRecord]) -> list[tuple[int, str, Direction]]:
     """Return the connection, the rule and the side at fault of each violation on interleaved connections."""
     checkers: dict[int, Checker] = {}
     shared = Shared()
@@ -225,7 +225,7 @@ def test_among_others_it_is_found_too(names: list[str], random: object) -> None:
         else:
             conforming(talk)
     left = [list(talk.records) for talk in talks]
-    mixed: list[Record] = []
+    mixed: list[CaptureRecord] = []
     while any(left):
         mixed.append(random.choice([some for some in left if some]).pop(0))  # type: ignore[attr-defined]
     wanted = Counter((at, name) for at, name in enumerate(names) if name)
@@ -265,11 +265,11 @@ def test_closing_twice_is_a_warning(command: str) -> None:
     assert RULES["closed-twice"].severity is Severity.WARNING
 
 
-def _state_after(requests: Iterable[int]) -> State:
+def _state_after(requests: Iterable[int]) -> LintedConnection:
     """Return the state of a connection whose requests with these ids were answered."""
     talk = Talk()
     talk.greet()
-    state = State(Shared())
+    state = LintedConnection(Shared())
     for request in requests:
         talk.records.clear()
         talk.client("GET_SCHEMA", topic=TOPIC, request_id=request)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from pulsarium.capture.file import CaptureWriter, Header, Kind, Record
+from pulsarium.capture.file import CaptureRecord, CaptureWriter, EventKind, Header
 from pulsarium.proto.commands import Direction
 
 FOLDER = Path(__file__).parents[2] / "transcripts"
@@ -19,7 +19,7 @@ def complete() -> list[Path]:
     return [path for path in sorted(FOLDER.glob("*.jsonl")) if '"raw_bytes"' not in path.read_text()]
 
 
-def records(path: Path) -> Iterator[Record]:
+def records(path: Path) -> Iterator[CaptureRecord]:
     """Yield the frames and events of a transcript. A transcript counts milliseconds from its start."""
     numbers: dict[str, int] = {}
     for line in path.read_text().splitlines():
@@ -28,12 +28,14 @@ def records(path: Path) -> Iterator[Record]:
         event = said.get("event")
         if event == "tcp_open":
             numbers[said["conn"]] = max(numbers.values(), default=-1) + 1
-            yield Record(Kind.OPENED, numbers[said["conn"]], Direction.CLIENT, time, time)
+            yield CaptureRecord(EventKind.OPENED, numbers[said["conn"]], Direction.CLIENT, time, time)
         elif event in _CLOSED:
-            yield Record(Kind.CLOSED, numbers[said["conn"]], _CLOSED[event], time, time)
+            yield CaptureRecord(EventKind.CLOSED, numbers[said["conn"]], _CLOSED[event], time, time)
         elif "raw" in said and "dir" in said:
             for data in _frames(bytes.fromhex(said["raw"])):
-                yield Record(Kind.FRAME, numbers[said["conn"]], _SENDERS[said["dir"]], time, time, data, len(data))
+                yield CaptureRecord(
+                    EventKind.FRAME, numbers[said["conn"]], _SENDERS[said["dir"]], time, time, data, len(data)
+                )
 
 
 def _frames(data: bytes) -> Iterator[bytes]:

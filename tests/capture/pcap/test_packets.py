@@ -11,22 +11,22 @@ from struct import pack
 
 import pytest
 
-from pulsarium.capture.file import CaptureError, CaptureReader, Header, Kind, Record, scrubbed
+from pulsarium.capture.file import CaptureError, CaptureReader, CaptureRecord, EventKind, Header, scrubbed
 from pulsarium.capture.lint.checker import Walk
 from pulsarium.capture.pcap.blocks import Packet, PacketReader, packet_block, section
 from pulsarium.capture.pcap.exporter import Exporter
 from pulsarium.capture.pcap.importer import Importer
-from pulsarium.capture.pcap.segments import SYN, Segment, packet_of, segment_of
+from pulsarium.capture.pcap.segments import SYN, TcpSegment, packet_of, segment_of
 from pulsarium.capture.pcap.streams import Order
 from tests.capture.lint.planted import conforming
 from tests.capture.lint.talk import BROKER, CLIENT, Talk, encoded, entry
 from tests.capture.lint.transcripts import complete, records
 
 RAW, IP4, IP6 = 101, bytes([8, 0]), bytes([0x86, 0xDD])
-Facts = list[tuple[int, Kind, str, bytes, int]]
+Facts = list[tuple[int, EventKind, str, bytes, int]]
 
 
-def exported(some: Iterable[Record]) -> bytes:
+def exported(some: Iterable[CaptureRecord]) -> bytes:
     out = io.BytesIO()
     exporter = Exporter(out.write, Header(0))
     for number, record in enumerate(some, 1):
@@ -38,7 +38,7 @@ def packets_of(data: bytes) -> list[Packet]:
     return list(PacketReader().feed(data))
 
 
-def imported(packets: Iterable[Packet]) -> tuple[list[Record], dict[str, int]]:
+def imported(packets: Iterable[Packet]) -> tuple[list[CaptureRecord], dict[str, int]]:
     out = io.BytesIO()
     importer = Importer(out.write, 0)
     last = 0
@@ -49,7 +49,7 @@ def imported(packets: Iterable[Packet]) -> tuple[list[Record], dict[str, int]]:
     return list(CaptureReader().feed(out.getvalue())), dict(importer.notices)
 
 
-def facts(some: Iterable[Record]) -> Facts:
+def facts(some: Iterable[CaptureRecord]) -> Facts:
     """Return the facts that an export and import keeps, by connection. Connections are numbered from 0 on."""
     numbers: dict[int, int] = {}
     found = [
@@ -59,12 +59,12 @@ def facts(some: Iterable[Record]) -> Facts:
     return sorted(found, key=lambda each: each[0])
 
 
-def packet(segment: Segment) -> Packet:
+def packet(segment: TcpSegment) -> Packet:
     data, size = packet_of(segment)
     return Packet(segment.ns, RAW, data, size)
 
 
-def talks() -> list[Record]:
+def talks() -> list[CaptureRecord]:
     """Return the records of two connections. Each connection has a frame of many segments."""
     found = []
     for number in (4, 9):
@@ -125,11 +125,11 @@ def test_reordered_and_repeated_packets_make_the_same_frames() -> None:
         mixed = [each for packet in packets for each in [packet] * random.choice([1, 1, 2])]
         mixed[7:] = [each for _, each in sorted(enumerate(mixed[7:]), key=lambda item: item[0] + random.random() * 6)]
         back, notices = imported(mixed)
-        frames = [each for each in facts(back) if each[1] is Kind.FRAME]
+        frames = [each for each in facts(back) if each[1] is EventKind.FRAME]
         for connection in (0, 1):
             for sender in ("client", "broker"):
                 assert [each for each in frames if each[0] == connection and each[2] == sender] == [
-                    each for each in facts(talks()) if each[:3] == (connection, Kind.FRAME, sender)
+                    each for each in facts(talks()) if each[:3] == (connection, EventKind.FRAME, sender)
                 ]
         assert not notices
 
@@ -138,12 +138,13 @@ def test_a_sequence_number_may_wrap() -> None:
     start = 2**32 - 20
     data = encoded("CONNECT", client_version="c") + encoded("PING") * 5
     ends = (("10.0.0.1", 5), ("10.0.0.2", 6650))
-    packets = [packet(Segment(0, *ends, start - 1, 0, SYN, b"", 0))]
+    packets = [packet(TcpSegment(0, *ends, start - 1, 0, SYN, b"", 0))]
     packets += [
-        packet(Segment(at, *ends, (start + at) % 2**32, 0, 16, data[at : at + 7], 0)) for at in range(0, len(data), 7)
+        packet(TcpSegment(at, *ends, (start + at) % 2**32, 0, 16, data[at : at + 7], 0))
+        for at in range(0, len(data), 7)
     ]
     back, _ = imported(packets)
-    assert [each.size for each in back if each.kind is Kind.FRAME] == [len(data) - 5 * 13, *[13] * 5]
+    assert [each.size for each in back if each.kind is EventKind.FRAME] == [len(data) - 5 * 13, *[13] * 5]
 
 
 def test_frames_behind_a_lost_packet_are_found_again() -> None:
@@ -154,14 +155,14 @@ def test_frames_behind_a_lost_packet_are_found_again() -> None:
     packets = packets_of(exported(talk.records))
     del packets[6]  # the second LOOKUP
     back, notices = imported(packets)
-    frames = [each for each in back if each.kind is Kind.FRAME]
+    frames = [each for each in back if each.kind is EventKind.FRAME]
     assert len(frames) == 6
     (lost,) = notices.values()
     assert notices == {"missing bytes of the client, and the frames in them": lost}
     assert lost == frames[-1].size
-    (closed,) = [each for each in back if each.kind is Kind.CLOSED]
+    (closed,) = [each for each in back if each.kind is EventKind.CLOSED]
     assert closed.note["reason"] == "bytes of the client are missing"
-    assert frames[-1].connection not in {each.connection for each in back if each.kind is Kind.OPENED}
+    assert frames[-1].connection not in {each.connection for each in back if each.kind is EventKind.OPENED}
 
 
 def test_nobody_is_blamed_for_lost_frames() -> None:
@@ -173,7 +174,7 @@ def test_nobody_is_blamed_for_lost_frames() -> None:
     packets[4] = cut(packets[4], 44)
     walk = Walk(judging=True)
     back, _ = imported(packets)
-    assert len([each for each in back if each.kind is Kind.FRAME]) == 2
+    assert len([each for each in back if each.kind is EventKind.FRAME]) == 2
     assert [each for record in back for each in walk.feed(record)[1].violations] == []
 
 
@@ -192,14 +193,14 @@ def test_a_gap_is_given_up_when_too_many_bytes_wait_behind_it() -> None:
 def test_short_packets_cut_entries_and_lose_nothing_else() -> None:
     packets = [cut(each, 110) for each in packets_of(exported(talks()))]
     back, _ = imported(packets)
-    sizes = [each[4] for each in facts(back) if each[0] == 0 and each[1] is Kind.FRAME and each[4] > 200_000]
+    sizes = [each[4] for each in facts(back) if each[0] == 0 and each[1] is EventKind.FRAME and each[4] > 200_000]
     assert sizes == [each[4] for each in facts(talks()) if each[0] == 0 and each[4] > 200_000]
 
 
 def test_a_connection_that_was_open_before_has_no_opening() -> None:
     packets = packets_of(exported(talks()))[6:]
     back, notices = imported(packets)
-    assert Kind.OPENED not in {each.kind for each in back}
+    assert EventKind.OPENED not in {each.kind for each in back}
     assert notices == {"connections whose beginning is missing": 2}
     assert {each.sender for each in back if each.size > 200_000} == {CLIENT}
 
@@ -209,7 +210,7 @@ FOREIGN = {"connections without frames": b"GET / HTTP/1.1\r\n\r\n", "connections
 
 @pytest.mark.parametrize("what", FOREIGN)
 def test_other_protocols_are_left_out(what: str) -> None:
-    back, notices = imported([packet(Segment(0, ("::1", 5), ("::1", 6651), 0, 0, 16, FOREIGN[what], 0))])
+    back, notices = imported([packet(TcpSegment(0, ("::1", 5), ("::1", 6651), 0, 0, 16, FOREIGN[what], 0))])
     assert (back, notices) == ([], {what: 1})
 
 
@@ -227,7 +228,7 @@ LINKS = {
 def test_all_links_are_read(link: str) -> None:
     number, head = LINKS[link]
     hosts = ("fe80::1", "fe80::2") if "IPv6" in link else ("10.0.0.1", "10.0.0.2")
-    segment = Segment(3, (hosts[0], 5), (hosts[1], 6650), 1, 2, 16, b"data", 0)
+    segment = TcpSegment(3, (hosts[0], 5), (hosts[1], 6650), 1, 2, 16, b"data", 0)
     data, size = packet_of(segment)
     assert segment_of(Packet(3, number, head + data, len(head) + size)) == segment
     assert segment_of(Packet(3, number, head + data + bytes(6), len(head) + size + 6)) == segment, "padding"
@@ -263,14 +264,14 @@ def test_each_kind_of_packet_block_is_read(kind: int, head: bytes, ns: int) -> N
 @pytest.mark.parametrize("version", [4, 6])
 def test_a_packet_that_is_cut_before_its_data_is_no_segment(version: int) -> None:
     hosts = ("10.0.0.1", "10.0.0.2") if version == 4 else ("fe80::1", "fe80::2")
-    data, size = packet_of(Segment(3, (hosts[0], 5), (hosts[1], 6650), 1, 2, 16, b"data", 0))
+    data, size = packet_of(TcpSegment(3, (hosts[0], 5), (hosts[1], 6650), 1, 2, 16, b"data", 0))
     head = len(data) - len(b"data")
     assert [segment_of(Packet(3, RAW, data[:kept], size)) for kept in range(head)] == [None] * head
     assert segment_of(Packet(3, 147, data, size)) is None, "a link that no IP packet has"
 
 
 def test_extensions_of_ipv6_are_passed_over() -> None:
-    segment = Segment(3, ("fe80::1", 5), ("fe80::2", 6650), 1, 2, 16, b"data", 0)
+    segment = TcpSegment(3, ("fe80::1", 5), ("fe80::2", 6650), 1, 2, 16, b"data", 0)
     data, size = packet_of(segment)
     extended = data[:4] + pack(">H", size - 40 + 8) + b"\0" + data[7:40] + b"\6" + bytes(7) + data[40:]
     assert segment_of(Packet(3, RAW, extended, size + 8)) == segment

@@ -12,14 +12,14 @@ from click.testing import CliRunner, Result
 
 from pulsarium.cli.admin.api import Api
 from pulsarium.cli.main import cli
-from pulsarium.rest.exchange import Reply
+from pulsarium.rest.exchange import RestReply
 
 
 @dataclass
 class Played:
     """A broker that answers by method and path, and with 204 to other requests. `sent` has all requests."""
 
-    answers: dict[tuple[str, str], list[Reply]] = field(default_factory=dict)
+    answers: dict[tuple[str, str], list[RestReply]] = field(default_factory=dict)
     sent: list[tuple[str, str, Any]] = field(default_factory=list)
     headers: list[Mapping[str, str]] = field(default_factory=list)
     urls: list[str] = field(default_factory=list)
@@ -29,13 +29,13 @@ class Played:
     ) -> None:
         """Add an answer to a request. The last answer is repeated. `path` begins after /admin/v2/ or with a slash."""
         text = body if isinstance(body, str | bytes) else json.dumps(body)
-        reply = Reply(status, dict(headers or {}), text if isinstance(text, bytes) else text.encode())
+        reply = RestReply(status, dict(headers or {}), text if isinstance(text, bytes) else text.encode())
         self.answers.setdefault((method, path if path.startswith("/") else f"/admin/v2/{path}"), []).append(reply)
 
     def refuse(self, method: str, path: str, status: int, reason: str) -> None:
         self.answer(method, path, {"reason": reason}, status)
 
-    def send(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Reply:
+    def send(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> RestReply:
         target = "/" + url.partition("://")[2].partition("/")[2]
         self.urls.append(url)
         self.headers.append(headers)
@@ -43,7 +43,7 @@ class Played:
         self.sent.append((method, short, decoded(body)))
         replies = self.answers.get((method, target.partition("?")[0]))
         if not replies:
-            return Reply(204, {}, b"")
+            return RestReply(204, {}, b"")
         return replies.pop(0) if len(replies) > 1 else replies[0]
 
     def run(self, *arguments: str, env: Mapping[str, str | None] | None = None) -> Result:
@@ -78,7 +78,7 @@ def played(monkeypatch: pytest.MonkeyPatch) -> Played:
     played = Played()
     monkeypatch.delenv("PULSAR_CLIENT_CONF", raising=False)
 
-    async def send(_: Api, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Reply:
+    async def send(_: Api, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> RestReply:
         return played.send(method, url, body, headers)
 
     monkeypatch.setattr(Api, "_send", send)

@@ -10,9 +10,9 @@ import trio
 from click.testing import CliRunner, Result
 
 from pulsarium.broker.config import PIP, Config, Profile
-from pulsarium.broker.http.server import serve_http
 from pulsarium.broker.server import bind
-from pulsarium.broker.web import site_of
+from pulsarium.broker.web.http.server import serve_http
+from pulsarium.broker.web.routes import site_of
 from pulsarium.cli.main import cli
 from tests.broker.loopback import HANGS
 from tests.broker.wire import Bed, serving

@@ -15,7 +15,7 @@ import pytest
 
 from pulsarium.cli.admin.api import Api, done
 from pulsarium.cli.admin.errors import AdminError, NotConnected, ServerError, Unreachable
-from pulsarium.rest.exchange import NO_BODY, Request
+from pulsarium.rest.exchange import NO_BODY, RestRequest
 from pulsarium.rest.group import text_of
 from tests.client.refusing import refusing_port
 
@@ -75,7 +75,7 @@ def api_of(*urls: str, **headers: str) -> Api:
 
 def call(api: Api, method: str, path: str, *, query: Mapping[str, object] | None = None, body: object = NO_BODY) -> Any:
     """Send a request, and return the answer as JSON."""
-    return done(api.send(Request(method, path, query or {}, body))).data()
+    return done(api.send(RestRequest(method, path, query or {}, body))).data()
 
 
 @contextmanager
@@ -114,7 +114,7 @@ def test_a_path_of_its_own_and_its_query(server: Server) -> None:
 def test_an_answer_is_read_as_data_and_as_text(body: bytes, data: object, text: str, server: Server) -> None:
     server.answers["/admin/v2/x"] = 200, {}, body
     assert call(api_of(server.url), "GET", "x") == data
-    assert text_of(done(api_of(server.url).send(Request("GET", "x")))) == text
+    assert text_of(done(api_of(server.url).send(RestRequest("GET", "x")))) == text
 
 
 @pytest.mark.parametrize(

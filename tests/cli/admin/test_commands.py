@@ -1,4 +1,7 @@
-"""Commands that a recording does not show whole: several requests, questions, the clock."""
+"""Commands that a recording does not show whole: several requests, questions, the clock.
+
+`pulsarium admin scalable-topics`: what each command asks, and what it prints of a broker with scalable topics.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
+
+from tests.cli.admin.live import live
 
 from .conftest import Played
 
@@ -217,3 +222,33 @@ def test_namespaces_of_an_anti_affinity_group(played: Played) -> None:
     played.answer("GET", "namespaces/c/antiAffinity/g", ["t/n"])
     assert played.said("namespaces", "get-anti-affinity-namespaces", "-c", "c", "-g", "g", "-p", "t") == "t/n\n"
     assert sent(played)[0][1] == "namespaces/c/antiAffinity/g?tenant=t"
+
+
+def test_only_the_newer_groups_take_actions_with_commas(played: Played) -> None:
+    actions = ["--actions", "produce", "--actions", "consume"]
+    played.said("persistent", "grant-permission", "t", "--role", "r", *actions)
+    played.said("topics", "grant-permission", "t", "--role", "r", "--actions", "produce,consume")
+    played.said("namespaces", "grant-permission", "public/default", "--role", "r", "--actions", "produce,consume")
+    assert [body for _, _, body in sent(played)] == [["produce", "consume"]] * 3
+    refused = played.run("persistent", "grant-permission", "t", "--role", "r", "--actions", "produce,consume")
+    assert (refused.exit_code, "Illegal auth action 'produce,consume'" in refused.stderr) == (1, True)
+    assert sent(played) == []
+
+
+SCALABLE = "topic://public/default/t"
+
+
+async def test_a_topic_is_created_split_merged_and_deleted() -> None:
+    async with live() as admin:
+        group = "scalable-topics"
+        assert await admin.said(group, "create", SCALABLE, "-s", "2", "-p", "k=v") == (
+            f"Created scalable topic {SCALABLE} with 2 segment(s)\n"
+        )
+        assert await admin.said(group, "list", "public/default") == f"{SCALABLE}\n"
+        assert await admin.said(group, "list", "public/default", "-pk", "k", "-pv", "w") == ""
+        assert await admin.said(group, "split-segment", SCALABLE, "-s", "0") == f"Split segment 0 of topic {SCALABLE}\n"
+        merged = await admin.said(group, "merge-segments", SCALABLE, "--segment-id-1", "2", "--segment-id-2", "3")
+        assert merged == f"Merged segments 2 and 3 of topic {SCALABLE}\n"
+        shown = json.loads(await admin.said(group, "get-metadata", SCALABLE))
+        assert (shown["epoch"], shown["properties"]) == (2, {"k": "v"})
+        assert await admin.said(group, "delete", SCALABLE) == f"Deleted scalable topic {SCALABLE}\n"

@@ -99,6 +99,12 @@ def test_tables_inside_a_table_are_indented() -> None:
     assert table(data) == ("msgIn  1\nsubscriptions\n     backlog  consumers\n  s  3        -\nledgers\n  id\n  3")
 
 
+def test_a_name_cannot_forge_a_line_of_a_table() -> None:
+    assert table(["a\nb"]) == "a\\nb"
+    assert table({"x\ny": 1}) == "x\\ny  1"
+    assert table([{"n\n": "v\n"}]) == "n\\n\nv\\n"
+
+
 @given(JSON)
 def test_anything_has_a_table(data: object) -> None:
     assert table(data) or data == ""

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from pulsarium.broker.config.version import VERSION
-from pulsarium.cli.admin.asked import Session
+from pulsarium.cli.admin.asked import AdminRun
 from pulsarium.cli.main import cli
 from tests.workers import unmeasured
 
@@ -46,12 +46,12 @@ def test_commands_take_certificates_as_other_clients_do(monkeypatch: pytest.Monk
     made = ssl.create_default_context()
     made.verify_flags |= ssl.VERIFY_X509_STRICT
     monkeypatch.setattr(ssl, "create_default_context", lambda **named: made)
-    _ = Session(admin_url="https://a:1").api
+    _ = AdminRun(admin_url="https://a:1").api
     assert not made.verify_flags & ssl.VERIFY_X509_STRICT
 
 
 def test_an_admin_url_may_name_several_places() -> None:
-    assert Session(admin_url="http://a:1,b:2/x").api.urls == ["http://a:1/x", "http://b:2/x"]
+    assert AdminRun(admin_url="http://a:1,b:2/x").api.urls == ["http://a:1/x", "http://b:2/x"]
 
 
 @pytest.mark.parametrize("url", ["localhost:8080", "ftp://x", "http://", "http://x:port", "pulsar://x:6650"])
@@ -75,7 +75,7 @@ def test_a_client_conf_that_is_binary_is_refused(played: Played, tmp_path: Path)
 
 def test_the_tls_options_set_verification_and_host_names(tmp_path: Path) -> None:
     def context(**options: object) -> ssl.SSLContext:
-        session = Session(admin_url="https://x", **options)  # type: ignore[arg-type]
+        session = AdminRun(admin_url="https://x", **options)  # type: ignore[arg-type]
         found = session.api._tls
         assert found is not None
         return found
@@ -217,4 +217,4 @@ def test_neither_the_broker_nor_protobuf_is_imported() -> None:
         [sys.executable, "-P", "-c", code], check=True, capture_output=True, text=True, env=unmeasured()
     )
     modules = set(run.stdout.split())
-    assert not modules & {"trio", "google.protobuf", "h11", "sqlite3", "pulsarium.broker.broker"}
+    assert not modules & {"trio", "google.protobuf", "h11", "sqlite3", "pulsarium.broker.cluster"}

@@ -6,7 +6,7 @@ import click
 import pytest
 
 from pulsarium.cli.admin import values
-from pulsarium.rest.message_ids import Place
+from pulsarium.rest.message_ids import PlainId
 
 
 @pytest.mark.parametrize(
@@ -66,10 +66,10 @@ def test_numbers_have_their_bounds() -> None:
 
 
 def test_positions_are_read_from_their_text() -> None:
-    assert values.CURSOR_POSITION.convert("latest", None, None) == Place(2**63 - 1, 2**63 - 1)
-    assert values.CURSOR_POSITION.convert("earliest", None, None) == Place(-1, -1)
-    assert values.CURSOR_POSITION.convert("5:6", None, None) == Place(5, 6)
-    assert values.POSITION.convert("-1:-1", None, None) == Place(-1, -1)
+    assert values.CURSOR_POSITION.convert("latest", None, None) == PlainId(2**63 - 1, 2**63 - 1)
+    assert values.CURSOR_POSITION.convert("earliest", None, None) == PlainId(-1, -1)
+    assert values.CURSOR_POSITION.convert("5:6", None, None) == PlainId(5, 6)
+    assert values.POSITION.convert("-1:-1", None, None) == PlainId(-1, -1)
     for wrong in ("5", "5:", "a:b", "latest"):
         with pytest.raises(click.BadParameter):
             values.POSITION.convert(wrong, None, None)

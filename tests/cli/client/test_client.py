@@ -1,7 +1,11 @@
-"""`pulsarium client` against a broker on loopback, and what it refuses without one."""
+"""`pulsarium client` against a broker on loopback, and what it refuses without one.
+
+Commands and options of pulsar-client, as recorded from its own model.
+"""
 
 from __future__ import annotations
 
+import csv
 import re
 import subprocess
 import sys
@@ -9,16 +13,32 @@ import uuid
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
+import anyio
+import click
 import pytest
 from click.testing import CliRunner, Result
 
 import pulsarium.client
 from pulsarium.broker.testing import running
+from pulsarium.cli.client.main import client
 from pulsarium.cli.client.session import with_remedy
 from pulsarium.cli.main import cli
-from pulsarium.client import connect
+from pulsarium.client import (
+    AvroSchema,
+    BytesSchema,
+    DoubleSchema,
+    Int32Schema,
+    JsonSchema,
+    KeyValue,
+    KeyValueEncodingType,
+    KeyValueSchema,
+    Schema,
+    StringSchema,
+    connect,
+)
 from pulsarium.client.connection import pool
 from pulsarium.client.errors import AuthenticationError
 from tests.client.refusing import refusing_port
@@ -119,6 +139,55 @@ def test_messages_can_be_shown_in_hex_and_without_content(url: str, topic: str) 
     )
 
 
+RECORD = {
+    "type": "record",
+    "name": "R",
+    "fields": [
+        {"name": "amount", "type": "double"},
+        {"name": "b", "type": ["null", "string"], "default": None},
+        {"name": "customerName", "type": "string"},
+        {"name": "inner", "type": {"type": "record", "name": "I", "fields": [{"name": "ok", "type": "boolean"}]}},
+    ],
+}
+VALUE = {"amount": 12345678.5, "b": None, "customerName": "Ann", "inner": {"ok": True}}
+SHOWN = "{amount=1.23456785E7, b=NULL, inner={ok=true}, customerName=Ann}"  # in the order of a Java HashMap
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "shown"),
+    [
+        (BytesSchema(), b"hey", "{value=hey, type=class java.lang.String}"),
+        (StringSchema(), "hey", "{value=hey, type=class java.lang.String}"),
+        (DoubleSchema(), 2.5, "{value=2.5, type=class java.lang.Double}"),
+        (JsonSchema(RECORD), VALUE, SHOWN),
+        (AvroSchema(RECORD), VALUE, SHOWN),
+        (
+            KeyValueSchema(StringSchema(), Int32Schema()),
+            KeyValue("k", 3),
+            "{key={value=k, type=class java.lang.String}, value={value=3, type=class java.lang.Integer}}",
+        ),
+        (
+            KeyValueSchema(StringSchema(), JsonSchema(RECORD), KeyValueEncodingType.SEPARATED),
+            KeyValue("k", VALUE),
+            f"{{key={{value=k, type=class java.lang.String}}, value={SHOWN}}}",
+        ),
+    ],
+)
+def test_messages_are_decoded_with_the_schema_of_the_topic(
+    url: str, topic: str, schema: Schema[Any], value: object, shown: str
+) -> None:
+    """The texts are those of pulsar-client on a real broker."""
+
+    async def send() -> None:
+        async with connect(url) as client, client.create_producer(topic, schema=schema) as producer:
+            await producer.send(value)
+
+    anyio.run(send)
+    assert [found[2] for found in done("--url", url, "read", topic, "-m", "earliest", "-st", "auto_consume")] == [shown]
+    consumed = done("--url", url, "consume", topic, "-s", "s", "-p", "Earliest", "-st", "auto_consume")
+    assert [found[2] for found in consumed] == [shown]
+
+
 def test_reading_begins_at_the_given_message(url: str, topic: str) -> None:
     run("--url", url, "produce", topic, "-m", "a,b", "-db")
     ((_, _, first),) = done("--url", url, "read", topic, "-m", "earliest", "-mp")
@@ -174,7 +243,7 @@ def test_an_encrypted_message_is_read_with_the_private_key(url: str, topic: str,
         ("consume t", 2, "--subscription-name"),
         ("consume t -s s -n -1", 2, "--num-messages"),
         ("consume t -s s -m NonDurable", 2, "--subscription-mode"),
-        ("consume t -s s -st auto_consume", 2, "--schema-type"),
+        ("consume t -s s -st avro", 2, "--schema-type"),
         ("read t -m bad", 2, "bad"),
         ("--proxy-url x read t", 2, "--proxy-url"),
         ("--auth-plugin none read t", 2, "--auth-plugin"),
@@ -237,3 +306,52 @@ def test_waiting_for_a_broker_is_told_once_with_a_remedy(monkeypatch: pytest.Mon
 def test_the_clients_arguments_are_named_as_options() -> None:
     error = AuthenticationError("a:6651: the certificate is not trusted: x; give it as tls_trust_certs_file_path")
     assert with_remedy(error).endswith("give it as --tlsTrustCertsFilePath")
+
+
+NAMES = ("produce", "consume", "read")
+OF_ALL = {"-h", "--help", "-v", "--version"}
+
+
+def recorded(command: str) -> list[list[str]]:
+    with (Path(__file__).parent / "grammar.tsv").open() as file:
+        rows = list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))[1:]
+    return [row for row in rows if row[1] == command]
+
+
+def options_of(command: click.Command) -> dict[str, click.Option]:
+    return {name: param for param in command.params if isinstance(param, click.Option) for name in param.opts}
+
+
+def test_the_commands_are_there() -> None:
+    assert client.list_commands(click.Context(client, parent=click.Context(cli))) == list(NAMES)
+    assert all(recorded(name) for name in NAMES)
+
+
+@pytest.mark.parametrize("name", ["", *NAMES])
+def test_a_command_takes_what_pulsar_client_takes(name: str) -> None:
+    command = client.get_command(click.Context(client, parent=click.Context(cli)), name) if name else client
+    assert command is not None
+    options = options_of(command)
+    checked = 0
+    for row in recorded(name):
+        _, _, _, kind, long, _, short, _, required, _, notes, *_ = row
+        names = {word for word in f"{long},{short}".split(",") if word}
+        if kind != "option" or names <= OF_ALL:
+            continue
+        checked += 1
+        assert names <= set(options), row
+        (option,) = {id(options[word]): options[word] for word in names}.values()
+        assert option.is_flag == ("arity 0" in notes), row
+        assert option.required == (required == "required"), row
+    assert checked > 5
+    arguments = [param for param in command.params if isinstance(param, click.Argument)]
+    assert len(arguments) == (1 if name else 0)
+
+
+@pytest.mark.parametrize("name", ["", *NAMES])
+def test_every_option_says_what_it_does(name: str) -> None:
+    command = client.get_command(click.Context(client, parent=click.Context(cli)), name) if name else client
+    assert command is not None
+    assert command.help
+    assert "pulsarium client " in command.help
+    assert all(option.help for option in options_of(command).values())

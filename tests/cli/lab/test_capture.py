@@ -1,8 +1,13 @@
-"""`pulsarium capture`: files as lines, JSON and Parquet, what two differ in, captures of a broker of this process."""
+"""`pulsarium capture`: files as lines, JSON and Parquet, what two differ in, captures of a broker of this process.
+
+The commands of docs/wire.md do what the page says.
+"""
 
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -18,13 +23,17 @@ import trio
 import trio.testing
 from click.testing import CliRunner, Result
 
+from pulsarium.broker.lab import Lab
+from pulsarium.broker.testing import running
 from pulsarium.capture.file import CaptureReader
-from pulsarium.cli.admin.asked import Session
+from pulsarium.capture.pcap.dissector import dissector
+from pulsarium.cli.admin.asked import AdminRun
 from pulsarium.cli.lab.broker import LabOf
 from pulsarium.cli.lab.capture import file as capture_files
 from pulsarium.cli.lab.capture.file import capture_file, records_now, records_of
 from pulsarium.cli.main import cli
-from pulsarium.cli.refusal import Refusal
+from pulsarium.cli.refusal import CommandRefusal
+from pulsarium.client import connect
 from tests.broker.wire import plain
 from tests.capture.captures import small, write
 from tests.capture.lint.talk import Talk
@@ -179,14 +188,14 @@ def test_a_file_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         path.write_bytes(whole)
         assert list(islice(records, len(expected) - begun)) == list(enumerate(expected, 1))[begun:]
         path.write_bytes(whole[:8])
-        with pytest.raises(Refusal, match="another capture has replaced the file"):
+        with pytest.raises(CommandRefusal, match="another capture has replaced the file"):
             next(records)
     path.write_bytes(whole)
     with closing(records_of(path, follow=True)) as records:  # type: ignore[type-var]
         assert len(list(islice(records, len(expected)))) == len(expected)
         path.rename(tmp_path / "earlier.pulscap")
         path.write_bytes(whole + whole)
-        with pytest.raises(Refusal, match="another capture has replaced the file"):
+        with pytest.raises(CommandRefusal, match="another capture has replaced the file"):
             next(records)
 
 
@@ -230,7 +239,7 @@ def test_a_damaged_file_is_shown_up_to_the_damage(capture: str) -> None:
 def test_a_folder_gets_a_file_of_each_run(tmp_path: Path) -> None:
     found = capture_file(str(tmp_path), "--out")
     assert (found.parent, found.suffix) == (tmp_path, ".pulscap")
-    with pytest.raises(Refusal, match=r"--out: .*/absent is not a directory"):
+    with pytest.raises(CommandRefusal, match=r"--out: .*/absent is not a directory"):
         capture_file(f"{tmp_path}/absent/", "--out")
 
 
@@ -247,8 +256,7 @@ def test_names_do_not_steer_the_terminal(tmp_path: Path) -> None:
 
 async def test_captures_of_a_running_broker(tmp_path: Path) -> None:
     async with live() as here:
-        lab = here.bed.broker.cluster.lab
-        assert lab is not None
+        lab = here.bed.broker.cluster.attached(Lab)
         lab.folder = tmp_path
 
         async def said(*arguments: str) -> Result:
@@ -283,8 +291,7 @@ async def test_a_capture_is_started_in_a_folder_of_the_broker(tmp_path: Path) ->
         start = partial(run, "start", "runs/", "--admin-url", here.url)
         refused = await trio.to_thread.run_sync(start)
         assert (refused.exit_code, "pulsarium serve --lab-dir DIR" in refused.stderr) == (1, True)
-        lab = here.bed.broker.cluster.lab
-        assert lab is not None
+        lab = here.bed.broker.cluster.attached(Lab)
         lab.folder = tmp_path
         assert (await trio.to_thread.run_sync(start)).exit_code == 0
         [path] = (tmp_path / "runs").iterdir()
@@ -294,10 +301,9 @@ async def test_a_capture_is_started_in_a_folder_of_the_broker(tmp_path: Path) ->
 async def test_records_are_shown_as_they_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(capture_files, "_POLL_SECONDS", 0.001)
     async with live() as here:
-        lab = LabOf(Session(admin_url=here.url))
+        lab = LabOf(AdminRun(admin_url=here.url))
         records = records_now(lab)
-        captures = here.bed.broker.cluster.lab
-        assert captures is not None
+        captures = here.bed.broker.cluster.attached(Lab)
         async with trio.open_nursery() as nursery:
             found: list[str] = []
 
@@ -367,6 +373,30 @@ def test_an_incomplete_last_packet_is_told(capture: str, tmp_path: Path) -> None
     assert "the last packet is incomplete" in said.stderr
 
 
-def test_the_dissector_of_the_docs_is_printed() -> None:
-    page = Path(__file__).parents[3] / "docs" / "pulsar.lua"
-    assert run("dissector").stdout == page.read_text()
+def test_the_dissector_is_printed() -> None:
+    assert run("dissector").stdout == dissector()
+
+
+PAGE = Path(__file__).parents[3] / "docs" / "wire.md"
+COMMANDS = [
+    line for block in re.findall(r"^```sh\n(.*?)^```", PAGE.read_text(), re.M | re.S) for line in block.splitlines()
+]
+
+
+async def work(url: str) -> None:
+    async with connect(url) as client, client.create_producer("orders") as producer:
+        await producer.send(b"one")
+
+
+def test_every_command_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with running() as broker:
+        capture = broker.captures.start(tmp_path / "run.pulscap")
+        trio.run(work, broker.service_url)
+        capture.stop()
+    for command in COMMANDS:
+        with running() as broker:
+            line = shlex.split(command.partition(" > ")[0].replace("pulsar://localhost:6650", broker.service_url))
+            done = CliRunner().invoke(cli, line[1:], prog_name="pulsarium", catch_exceptions=False)
+        assert done.exit_code == 0, (command, done.output)
+    assert {each.name for each in tmp_path.iterdir()} >= {"run.pcapng", "imported.pulscap", "again.pulscap", "lint.xml"}

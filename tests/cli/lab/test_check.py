@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from pulsarium.capture.check.promises import PROMISES
-from pulsarium.capture.file import Record
+from pulsarium.capture.file import CaptureRecord
 from pulsarium.cli.main import cli
 from tests.capture.captures import write
 from tests.capture.check.planted import KEPT, PLANTED, UNSEEN, History
@@ -99,7 +99,7 @@ def test_a_running_broker_is_followed_until_ctrl_c(monkeypatch: pytest.MonkeyPat
     talk = History()
     PLANTED["key-order"][0](talk)
 
-    def records_now(lab: object) -> Iterator[tuple[int, Record]]:
+    def records_now(lab: object) -> Iterator[tuple[int, CaptureRecord]]:
         yield from enumerate(talk.records, 1)
         raise KeyboardInterrupt
 

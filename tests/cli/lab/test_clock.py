@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from pulsarium.broker.lab import Lab
 from pulsarium.cli.lab.clock import UNITS, Duration, _spoken
 from tests.cli.admin.live import live
 from tests.cli.lab.line import LabLine
@@ -25,8 +26,7 @@ async def test_the_clock_is_advanced_by_a_week_and_reset(clock: LabLine) -> None
     said = await clock.said("advance", "7d")
     assert said.startswith("advanced by 7d\n")
     assert said.endswith("Z, 7d ahead of the machine's clock, no timer waits\n")
-    lab = clock.live.bed.broker.cluster.lab
-    assert lab is not None
+    lab = clock.live.bed.broker.cluster.attached(Lab)
     assert lab.clock.offset_ms == 7 * DAY * 1000
     assert (await clock.said("reset")).endswith("Z, the machine's time, no timer waits\n")
 

@@ -12,7 +12,7 @@ import pytest
 import trio
 from click.testing import CliRunner, Result
 
-from pulsarium.broker.lab import faults
+from pulsarium.broker.lab import Lab, faults
 from pulsarium.broker.lab.faults.text import ARGUMENTS
 from pulsarium.cli.lab import fault as command_line
 from pulsarium.cli.main import cli
@@ -30,8 +30,7 @@ class Fault:
 
     @property
     def faults(self) -> faults.Faults:
-        lab = self.live.bed.broker.cluster.lab
-        assert lab is not None
+        lab = self.live.bed.broker.cluster.attached(Lab)
         return lab.faults
 
     async def run(self, *arguments: str) -> Result:

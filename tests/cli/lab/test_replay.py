@@ -10,7 +10,7 @@ import trio
 from click.testing import CliRunner, Result
 
 from pulsarium.broker.testing import running
-from pulsarium.capture.file import CaptureReader, Kind
+from pulsarium.capture.file import CaptureReader, EventKind
 from pulsarium.cli.main import cli
 from pulsarium.client import InitialPosition, connect
 from tests.capture.captures import write
@@ -69,7 +69,7 @@ def test_another_broker_of_ours_answers_as_recorded(recorded: Path, other: str, 
     out = tmp_path / "again.pulscap"
     said = replay(recorded, "--url", other, "--out", out)
     assert (said.stdout, said.exit_code) == ("no difference\n", 0)
-    frames = [each for each in CaptureReader().feed(out.read_bytes()) if each.kind is Kind.FRAME]
+    frames = [each for each in CaptureReader().feed(out.read_bytes()) if each.kind is EventKind.FRAME]
     assert len(frames) > 30
 
 

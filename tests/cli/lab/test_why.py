@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.wire import plain
 from tests.cli.admin.live import live
 from tests.cli.lab.line import LabLine
@@ -15,7 +16,7 @@ async def test_a_message_that_nobody_asked_for() -> None:
         wire = await here.bed.connect()
         await wire.producer()
         await wire.subscribe(consumer_name="c")
-        assert await why.said("t", "sub") == "caught-up: everything was acknowledged\n"
+        assert await why.said("t", "sub") == "caught-up: the topic has no messages\n"
         (position,) = await wire.publish(plain(b"0"))
         said = f"{position} no-permits: c has no permits left: its client sent no FLOW\n"
         assert await why.said("t", "sub") == await why.said("t", "sub", str(position)) == said
@@ -24,3 +25,14 @@ async def test_a_message_that_nobody_asked_for() -> None:
         refused = await why.run("t", "other")
         assert refused.exit_code == 1
         assert "has no subscription other; there are: sub" in refused.stderr
+
+
+async def test_a_producer_that_would_be_refused() -> None:
+    async with live() as here:
+        why = LabLine(here, "why")
+        wire = await here.bed.connect()
+        await wire.producer(producer_name="p", producer_access_mode=pb.Exclusive)
+        assert (await why.said("t", "--producer")).startswith("refused: a new producer is refused with ProducerBusy: ")
+        assert (await why.said("--producer", "t", "p")).startswith("publishes: p is connected from ")
+        refused = await why.run("t", "p", "1:0", "--producer")
+        assert (refused.exit_code, "not about both" in refused.stderr) == (1, True)

@@ -26,7 +26,7 @@ def test_the_defaults_of_standalone_conf_are_the_broker_s_but_for_the_address(pr
 
 def test_each_key_of_pulsar_can_be_set_by_its_plain_name() -> None:
     lines, _ = apply(broker_conf().splitlines(), dict.fromkeys(PULSAR_KEYS, "set"))
-    assert {setting.key for setting in parse("\n".join(lines)) if setting.value == "set"} == PULSAR_KEYS
+    assert {setting.key for setting in parse("\n".join(lines)) if setting.value == "set"} == PULSAR_KEYS.keys()
 
 
 def test_client_conf_leads_to_the_broker_beside_it(tmp_path: Path) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,11 +40,11 @@ class Bench:
         assert (ended.value.code or 0, self._capfd.readouterr().err) == (0, "")
         return self.runs[-1]
 
-    def refusal(self, *arguments: str) -> str:
+    def refusal(self, *arguments: str, status: int = 2) -> str:
         with pytest.raises(SystemExit) as ended:
             main(self.home, ["standalone", *arguments])
         out, err = self._capfd.readouterr()
-        assert (ended.value.code, out, self.runs) == (2, "", [])
+        assert (ended.value.code, out, self.runs) == (status, "", [])
         return err
 
     @property
@@ -73,8 +76,18 @@ def bench(
 def test_standalone_binds_pulsar_s_ports_on_all_addresses_and_keeps_data(bench: Bench) -> None:
     options = bench.options("-nfw", "-nss")
     assert (options.host, options.port, options.http_port) == ("0.0.0.0", 6650, 8080)
-    assert (options.config.clusterName, options.data, options.profile) == ("standalone", Path("data/standalone"), PIP)
+    assert (options.config.clusterName, options.data) == ("standalone", Path("data/standalone"))
+    assert options.profile == replace(PIP, separate_publish_times=True)
     assert bench.log == []
+
+
+def test_publish_times_are_separate_unless_switched_off(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert bench.options("-nfw").profile.separate_publish_times
+    assert not bench.options(
+        "-nfw", "--profile", "pulsar-4.2", "--no-separate-publish-times"
+    ).profile.separate_publish_times
+    monkeypatch.setenv("PULSARIUM_SEPARATE_PUBLISH_TIMES", "false")
+    assert bench.options("-nfw").profile is PIP
 
 
 def test_a_configuration_without_an_address_binds_all_of_them(bench: Bench) -> None:
@@ -155,12 +168,44 @@ def test_a_profile_can_be_named(bench: Bench, by_variable: bool, monkeypatch: py
     assert bench.options(*given).profile is PULSAR_4_2
 
 
-def test_a_folder_that_cannot_be_written_leaves_it_in_memory(bench: Bench) -> None:
-    (bench.home / "data").write_text("no folder")
-    assert bench.options("-nfw").data is None
-    assert bench.log == [
-        f"data is kept in memory only: mount a volume at {bench.home}/data/standalone that this user can write"
-    ]
+@pytest.fixture
+def forbidden(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder of the data, as the engine of a container makes it for a mount: this user cannot write it."""
+    folder = bench.home / "data"
+    folder.mkdir()
+    make = Path.mkdir
+
+    def refuse(path: Path, *given: Any, **options: Any) -> None:  # root may write despite the permission bits
+        if path.parent.absolute() == folder:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        make(path, *given, **options)
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    return folder
+
+
+def test_a_folder_that_cannot_be_written_stops_it_with_the_line_to_type(bench: Bench, forbidden: Path) -> None:
+    assert bench.refusal("-nfw", status=1) == (
+        "pulsarium: cannot use data/standalone for data: Permission denied; "
+        f"let this user write it: sudo chown -R {os.getuid()} {forbidden}; or name another directory; "
+        "or set PULSARIUM_IN_MEMORY=true, which keeps nothing\n"
+    )
+
+
+@pytest.mark.parametrize("by_variable", [True, False])
+def test_data_is_kept_in_memory_only_when_that_is_asked_for(
+    bench: Bench, forbidden: Path, by_variable: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if by_variable:
+        monkeypatch.setenv("PULSARIUM_IN_MEMORY", "true")
+    assert bench.options("-nfw", *([] if by_variable else ["--in-memory"])).data is None
+    assert (bench.log, list(forbidden.iterdir())) == ([], [])
+
+
+def test_data_cannot_be_kept_in_memory_and_in_a_folder(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PULSARIUM_IN_MEMORY", "1")
+    said = bench.refusal("-nfw", "--data", "elsewhere")
+    assert said == "pulsarium: --data elsewhere and --in-memory contradict each other; name one of the two\n"
 
 
 def test_a_folder_that_was_asked_for_is_taken_as_it_is(bench: Bench) -> None:
@@ -180,7 +225,7 @@ def test_data_in_use_is_not_wiped(bench: Bench) -> None:
     data = bench.home / "data/standalone"
     lock = DirectoryLock(data)
     try:
-        said = bench.refusal("--wipe-data", "-nfw")
+        said = bench.refusal("--wipe-data", "-nfw", status=1)
     finally:
         lock.release()
     assert said == f"pulsarium: --wipe-data: data/standalone is in use by another pulsarium (pid {os.getpid()})\n"

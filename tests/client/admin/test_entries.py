@@ -9,7 +9,7 @@ from pulsarium.client.admin.entries import messages_of
 from pulsarium.client.admin.topics import message_id_of
 from pulsarium.proto.batch import pack
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from pulsarium.rest.exchange import Reply
+from pulsarium.rest.exchange import RestReply
 
 TOPIC = "persistent://public/default/t"
 HEADERS = {
@@ -26,7 +26,7 @@ HEADERS = {
 
 
 def test_an_answer_is_read_as_one_message() -> None:
-    (message,) = messages_of(TOPIC, Reply(200, HEADERS, b"content"))
+    (message,) = messages_of(TOPIC, RestReply(200, HEADERS, b"content"))
     assert (message.data(), message.properties(), message.topic_name()) == (b"content", {"a": "1"}, TOPIC)
     assert message.message_id() == MessageId(3, 7)
     assert (message.publish_timestamp(), message.event_timestamp()) == (1795266897690, 5000)
@@ -38,7 +38,7 @@ def test_an_answer_is_read_as_one_message() -> None:
 def test_an_answer_with_a_batch_is_read_as_its_messages() -> None:
     singles = [pb.SingleMessageMetadata(payload_size=0, partition_key=str(n)) for n in range(3)]
     body = pack([(single, b"m%d" % n) for n, single in enumerate(singles)])
-    found = messages_of(TOPIC, Reply(200, HEADERS | {"x-pulsar-num-batch-message": "3"}, body))
+    found = messages_of(TOPIC, RestReply(200, HEADERS | {"x-pulsar-num-batch-message": "3"}, body))
     assert [(message.data(), message.partition_key()) for message in found] == [
         (b"m0", "0"),
         (b"m1", "1"),
@@ -50,7 +50,7 @@ def test_an_answer_with_a_batch_is_read_as_its_messages() -> None:
 
 def test_an_encrypted_message_comes_undecrypted() -> None:
     headers = HEADERS | {"x-pulsar-is-encrypted": "true", "x-pulsar-num-batch-message": "3"}
-    (message,) = messages_of(TOPIC, Reply(200, headers, b"cipher"))
+    (message,) = messages_of(TOPIC, RestReply(200, headers, b"cipher"))
     assert message.data() == b"cipher"
 
 
@@ -66,7 +66,7 @@ def test_an_encrypted_message_comes_undecrypted() -> None:
 )
 def test_an_answer_that_holds_none(headers: dict[str, str]) -> None:
     with pytest.raises(AdminError, match="the broker's answer holds no message"):
-        messages_of(TOPIC, Reply(200, headers, b""))
+        messages_of(TOPIC, RestReply(200, headers, b""))
 
 
 def test_ids_of_answers_are_message_ids() -> None:

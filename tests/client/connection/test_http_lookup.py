@@ -15,7 +15,7 @@ from trio.testing import MockClock
 from pulsarium.client import errors
 from pulsarium.client.connection.http_lookup import HttpLookup
 from pulsarium.client.connection.pool import Pool
-from pulsarium.client.connection.service_url import Address
+from pulsarium.client.connection.service_url import BrokerAddress
 from pulsarium.client.connection.settings import Settings
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.client.both import on_both
@@ -35,9 +35,9 @@ class Dialled:
     """A pool that only records the addresses of connections."""
 
     def __init__(self) -> None:
-        self.to: list[Address] = []
+        self.to: list[BrokerAddress] = []
 
-    async def get(self, address: Address, proxy_to: Address | None = None) -> Address:
+    async def get(self, address: BrokerAddress, proxy_to: BrokerAddress | None = None) -> BrokerAddress:
         self.to.append(address)
         return address
 
@@ -80,7 +80,7 @@ async def test_the_client_connects_where_the_answer_says() -> None:
     web = Web(json(**HERE))
     lookup, pool = web.lookup()
     await lookup.connection_for(TOPIC)
-    assert pool.to == [Address("b", 1)]
+    assert pool.to == [BrokerAddress("b", 1)]
     assert web.urls == ["http://a:8080/lookup/v2/topic/persistent/public/default/a+b%25c"]
     assert "authorization" not in web.requests[0].headers
 
@@ -89,7 +89,7 @@ async def test_the_client_connects_where_the_answer_says() -> None:
 async def test_over_https_with_tls() -> None:
     lookup, pool = Web(json(**HERE)).lookup("https://a:8443")
     await lookup.connection_for(TOPIC)
-    assert pool.to == [Address("b", 2, True)]
+    assert pool.to == [BrokerAddress("b", 2, True)]
 
 
 @on_both

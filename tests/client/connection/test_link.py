@@ -13,9 +13,9 @@ from trio.testing import MockClock
 
 from pulsarium.client.connection.brokers import Brokers
 from pulsarium.client.connection.connection import Connection
-from pulsarium.client.connection.link import _NEXT, Event, Link, State
-from pulsarium.client.connection.service_url import Address, BrokerUrls
-from pulsarium.client.connection.waiting import Backoff, Waiting
+from pulsarium.client.connection.link import _NEXT, Link, LinkEvent, LinkState
+from pulsarium.client.connection.service_url import BrokerAddress, BrokerUrls
+from pulsarium.client.connection.waiting import Backoff, WaitingLog
 from pulsarium.client.errors import (
     AlreadyClosed,
     ConnectError,
@@ -26,19 +26,19 @@ from pulsarium.client.errors import (
     TopicNotFound,
     WrongProtocol,
 )
-from pulsarium.client.statistics import Links
+from pulsarium.client.statistics import LinkCounts
 from tests.client.both import run_on
 
 LOSS = ConnectError("cut")
 OWNER = BrokerUrls("pulsar://b:6650", "")
-PROXY = Address("proxy", 6650)
+PROXY = BrokerAddress("proxy", 6650)
 
 
 class FakeConnection:
     is_lost = False
     address = "a:6650"
 
-    def __init__(self, proxy: Address | None = None) -> None:
+    def __init__(self, proxy: BrokerAddress | None = None) -> None:
         self.proxy = proxy
 
 
@@ -49,11 +49,11 @@ class FakeBrokers:
     patiently = Brokers.patiently
 
     def __init__(self, tasks: TaskGroup) -> None:
-        self.waiting = Waiting()
+        self.waiting = WaitingLog()
         self.task_group = tasks
         self.unreachable = 0  # number of tries that still fail
-        self.proxy: Address | None = None
-        self.named: list[tuple[BrokerUrls, Address | None]] = []  # connections that were made without a lookup
+        self.proxy: BrokerAddress | None = None
+        self.named: list[tuple[BrokerUrls, BrokerAddress | None]] = []  # connections that were made without a lookup
         self.lookups = 0
 
     def new_backoff(self) -> Backoff:
@@ -67,7 +67,7 @@ class FakeBrokers:
         self.lookups += 1
         return FakeConnection(self.proxy)
 
-    async def connect_to_broker(self, broker: BrokerUrls, proxy: Address | None) -> FakeConnection:
+    async def connect_to_broker(self, broker: BrokerUrls, proxy: BrokerAddress | None) -> FakeConnection:
         await anyio.lowlevel.checkpoint()
         self.named.append((broker, proxy))
         if broker != OWNER:
@@ -95,7 +95,7 @@ async def linking(opened: Opened) -> AsyncIterator[tuple[Link, FakeBrokers, Call
     """Yield a link, its brokers, and a function that returns the seconds from the start to each opening."""
     async with anyio.create_task_group() as tasks:
         brokers = FakeBrokers(tasks)
-        link = Link(cast(Brokers, brokers), "t", opened.open, Links(), on_failed=opened.failed.append)
+        link = Link(cast(Brokers, brokers), "t", opened.open, LinkCounts(), on_failed=opened.failed.append)
         start = anyio.current_time()
         yield link, brokers, lambda: [round(at - start, 2) for at in opened.at]
         await link.aclose()
@@ -122,11 +122,11 @@ def test_the_backoff_doubles_up_to_its_most_and_begins_anew_after_success() -> N
 
 
 def test_the_table_says_where_every_event_leads() -> None:
-    assert set(_NEXT) == set(State)
-    assert all(_NEXT[state][Event.END] is State.ENDED for state in State)
-    assert set(_NEXT[State.ENDED].values()) == {State.ENDED}
-    assert {state for state in State if _NEXT[state].get(Event.OPENED) is State.OPEN} == {State.OPENING}
-    assert all(Event.LOSE in _NEXT[state] for state in State)  # LOSE may come in any state
+    assert set(_NEXT) == set(LinkState)
+    assert all(_NEXT[state][LinkEvent.END] is LinkState.ENDED for state in LinkState)
+    assert set(_NEXT[LinkState.ENDED].values()) == {LinkState.ENDED}
+    assert {state for state in LinkState if _NEXT[state].get(LinkEvent.OPENED) is LinkState.OPEN} == {LinkState.OPENING}
+    assert all(LinkEvent.LOSE in _NEXT[state] for state in LinkState)  # LOSE may come in any state
 
 
 @jumping
@@ -201,7 +201,7 @@ async def test_a_link_that_is_lost_at_once_waits_longer_each_time() -> None:
 
 @pytest.mark.parametrize("proxy", [None, PROXY], ids=["direct", "through a proxy"])
 async def test_a_link_opens_at_the_owner_that_the_broker_names(
-    autojump_clock: MockClock, proxy: Address | None
+    autojump_clock: MockClock, proxy: BrokerAddress | None
 ) -> None:
     """The link opens at the named owner at once, without a lookup (PIP-307), and through the proxy of its lookup."""
     opened = Opened()

@@ -10,7 +10,7 @@ import trio.testing
 from trio.testing import MockClock
 
 from pulsarium.client import AuthenticationToken
-from pulsarium.client.connection.waiting import LONGEST, printable
+from pulsarium.client.connection.waiting import LONGEST, shortened
 from pulsarium.client.errors import ProducerBusy, TopicNotFound
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.client.consumer.started import started
@@ -86,6 +86,6 @@ async def test_a_broker_of_ours_that_goes_and_comes(
 
 
 def test_foreign_texts_neither_forge_lines_nor_fill_the_log() -> None:
-    assert printable(ProducerBusy("a\nb")) == "a\\nb"
-    assert printable("x" * (LONGEST + 1)) == "x" * LONGEST + f"...({LONGEST + 1} characters)"
-    assert printable(URL) == URL
+    assert shortened(ProducerBusy("a\nb")) == "a\\nb"
+    assert shortened("x" * (LONGEST + 1)) == "x" * LONGEST + f"...({LONGEST + 1} characters)"
+    assert shortened(URL) == URL

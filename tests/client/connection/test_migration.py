@@ -9,14 +9,14 @@ import anyio
 import pytest
 
 from pulsarium.client.client import Client
-from pulsarium.client.connection.service_url import Address
+from pulsarium.client.connection.service_url import BrokerAddress
 from pulsarium.client.opening import open_client
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.client.hostile.clocks import on_both
 from tests.client.peer import Peer, Peers, Type
 
 PRODUCER, CONSUMER = pb.CommandTopicMigrated.Producer, pb.CommandTopicMigrated.Consumer
-A, NEW, OWNER = Address("a", 6650), Address("new", 6650), Address("owner", 6650)
+A, NEW, OWNER = BrokerAddress("a", 6650), BrokerAddress("new", 6650), BrokerAddress("owner", 6650)
 
 
 class Brokers:

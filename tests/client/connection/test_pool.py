@@ -1,4 +1,7 @@
-"""Connections of the pool, and lookups of topics."""
+"""Connections of the pool, and lookups of topics.
+
+Choice of a broker's address: with TLS or without, directly or through the service URL.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,12 @@ from anyio.abc import ByteStream
 from trio.testing import MockClock
 
 from pulsarium.client import Client, errors
-from pulsarium.client.connection.connection import Connection, ConsumerHandler
-from pulsarium.client.connection.service_url import Address
+from pulsarium.client.connection.connection import Connection, ConsumerHandler, ReplyFrame
+from pulsarium.client.connection.lookup import BinaryLookup, connection_to
+from pulsarium.client.connection.pool import Pool
+from pulsarium.client.connection.service_url import BrokerAddress, BrokerUrls, parse
 from pulsarium.client.connection.settings import Settings
+from pulsarium.client.errors import OperationNotSupported
 from pulsarium.client.opening import open_client
 from pulsarium.client.topics import MOST_TOPICS
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -24,7 +30,7 @@ from tests.client.peer import Peer, Peers, Type
 
 Response = pb.CommandLookupTopicResponse
 TOPIC = "persistent://public/default/t"
-A, B, C = Address("a", 6650), Address("b", 6650), Address("c", 6650)
+A, B, C = BrokerAddress("a", 6650), BrokerAddress("b", 6650), BrokerAddress("c", 6650)
 
 
 class Asking:
@@ -184,7 +190,7 @@ async def test_all_addresses_where_nobody_listens_are_named() -> None:
 async def test_a_connection_that_does_not_come(autojump_clock: MockClock) -> None:
     """The limit connection_timeout covers a dial that hangs and a broker that never answers CONNECT."""
 
-    async def hang(address: Address) -> ByteStream:
+    async def hang(address: BrokerAddress) -> ByteStream:
         await anyio.sleep_forever()
         raise AssertionError
 
@@ -269,7 +275,7 @@ async def test_brokers_that_name_others_leave_nothing_behind() -> None:
         await asks.answer(peer, Response.Connect, brokerServiceUrl="pulsar://a:6650")
         await done(asks)
         for number in range(50):
-            asks.peers.refused.add(Address(f"h{number}", 6650))
+            asks.peers.refused.add(BrokerAddress(f"h{number}", 6650))
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(asks.ask)
                 await asks.answer(peer, Response.Connect, brokerServiceUrl=f"pulsar://h{number}")
@@ -285,7 +291,7 @@ async def test_hosts_that_are_none(host: str) -> None:
     async with open_client("pulsar://a", Settings()) as client:
         for tls in (False, True):
             with anyio.fail_after(30), pytest.raises(errors.PulsarError):
-                await client._core.brokers._pool.get(Address(host, 1, tls))
+                await client._core.brokers._pool.get(BrokerAddress(host, 1, tls))
 
 
 @on_both
@@ -350,3 +356,61 @@ async def test_after_the_end_nothing_opens() -> None:
         await client._core.brokers.connect_to(TOPIC)
     assert peers.dialled == []
     peers.close()
+
+
+BOTH = {"brokerServiceUrl": "pulsar://b:6650", "brokerServiceUrlTls": "pulsar+ssl://b:6651"}
+
+
+class Answering:
+    """A pool whose connections all give the same answer, and that records their addresses."""
+
+    def __init__(self, **answer: Any) -> None:
+        self.answer = Response(request_id=1, response=Response.Connect, **answer)
+        self.asked: list[tuple[BrokerAddress, BrokerAddress | None]] = []
+
+    async def get(self, address: BrokerAddress, proxy_to: BrokerAddress | None = None) -> Answering:
+        self.asked.append((address, proxy_to))
+        return self
+
+    def next_request_id(self) -> int:
+        return 1
+
+    async def request(self, command: pb.BaseCommand) -> ReplyFrame:
+        return ReplyFrame(pb.BaseCommand(type=pb.BaseCommand.LOOKUP_RESPONSE, lookupTopicResponse=self.answer), b"")
+
+
+def where(service: str, **answer: Any) -> tuple[BrokerAddress, BrokerAddress | None]:
+    """Return the address that the client connects to for a topic, and the address of the broker behind a proxy."""
+    pool = Answering(**answer)
+    lookup = BinaryLookup(cast(Pool, pool), parse(service))
+    anyio.run(lookup.connection_for, "t")
+    return pool.asked[-1]
+
+
+def test_the_url_of_the_same_kind_is_taken() -> None:
+    assert where("pulsar://a", **BOTH) == (BrokerAddress("b", 6650), None)
+    assert where("pulsar+ssl://a", **BOTH) == (BrokerAddress("b", 6651, True), None)
+
+
+def test_a_lookup_may_lead_through_the_service_url() -> None:
+    proxied = {**BOTH, "proxy_through_service_url": True}
+    assert where("pulsar://a", **proxied) == (BrokerAddress("a", 6650), BrokerAddress("b", 6650))
+    assert where("pulsar+ssl://a", **proxied) == (BrokerAddress("a", 6651, True), BrokerAddress("b", 6651, True))
+
+
+def test_a_broker_without_such_a_port() -> None:
+    with pytest.raises(OperationNotSupported, match="without TLS only"):
+        where("pulsar+ssl://a", brokerServiceUrl="pulsar://b:6650")
+    with pytest.raises(OperationNotSupported, match="with TLS only"):
+        where("pulsar://a", brokerServiceUrlTls="pulsar+ssl://b:6651")
+
+
+def test_a_broker_that_another_named() -> None:
+    pool = Answering()
+    proxy = BrokerAddress("a", 6651, True)
+    anyio.run(
+        lambda: connection_to(
+            cast(Pool, pool), BrokerUrls(BOTH["brokerServiceUrl"], BOTH["brokerServiceUrlTls"]), tls=True, proxy=proxy
+        )
+    )
+    assert pool.asked == [(BrokerAddress("a", 6651, True), BrokerAddress("b", 6651, True))]

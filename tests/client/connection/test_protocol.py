@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from pulsarium.client.connection.protocol import Challenged, ClientProtocol, Closed, Connected, Event, Received, State
+from pulsarium.client.connection.protocol import (
+    AuthChallenge,
+    ClientProtocol,
+    Closed,
+    ConnectionState,
+    Event,
+    HandshakeDone,
+    ReceivedCommand,
+)
 from pulsarium.client.errors import (
     AuthenticationError,
     ConnectError,
@@ -54,7 +62,7 @@ def test_connect_says_what_we_are() -> None:
     assert (connect.protocol_version, connect.proxy_to_broker_url, connect.auth_method_name) == (21, "b:6650", "none")
     assert connect.feature_flags.supports_broker_entry_metadata
     assert connect.feature_flags.supports_topic_watchers
-    assert protocol.state is State.CONNECTING
+    assert protocol.state is ConnectionState.CONNECTING
     assert not protocol.has_output
 
 
@@ -62,7 +70,7 @@ def test_connect_says_what_we_are() -> None:
 def test_the_lower_version_holds(ours: int, theirs: int, agreed: int) -> None:
     protocol = connecting(max_protocol_version=ours)
     (event,) = protocol.receive(bytes_of(Type.CONNECTED, server_version="b", protocol_version=theirs))
-    assert isinstance(event, Connected)
+    assert isinstance(event, HandshakeDone)
     assert event.protocol_version == protocol.protocol_version == agreed
 
 
@@ -76,7 +84,7 @@ def test_connected_tells_version_size_and_features() -> None:
             feature_flags={"supports_topic_watchers": True},
         )
     )
-    assert event == Connected("b", 22, 7, frozenset({"supports_topic_watchers"}))
+    assert event == HandshakeDone("b", 22, 7, frozenset({"supports_topic_watchers"}))
 
 
 def test_events_are_the_same_byte_by_byte() -> None:
@@ -94,12 +102,12 @@ def test_events_are_the_same_byte_by_byte() -> None:
     expected = whole.receive(stream)
     events = [event for i in range(len(stream)) for event in single.receive(stream[i : i + 1])]
     assert events == expected
-    assert [event.command.type for event in events if isinstance(event, Received)] == [
+    assert [event.command.type for event in events if isinstance(event, ReceivedCommand)] == [
         Type.MESSAGE,
         Type.SUCCESS,
         Type.GET_LAST_MESSAGE_ID_RESPONSE,
     ]
-    assert [event.trailing for event in events if isinstance(event, Received)] == [b"entry", b"", b"last"]
+    assert [event.trailing for event in events if isinstance(event, ReceivedCommand)] == [b"entry", b"", b"last"]
     assert single.take() == whole.take()
 
 
@@ -154,7 +162,9 @@ def test_a_challenge_is_answered(before: bytes) -> None:
     if before:
         protocol.receive(before)
     challenge = bytes_of(Type.AUTH_CHALLENGE, challenge={"auth_method_name": "token", "auth_data": b"refresh"})
-    assert [event for i in range(len(challenge)) for event in protocol.receive(challenge[i : i + 1])] == [Challenged()]
+    assert [event for i in range(len(challenge)) for event in protocol.receive(challenge[i : i + 1])] == [
+        AuthChallenge()
+    ]
     protocol.answer_challenge("token", b"new")
     (base,) = sent(protocol)
     response = base.authResponse.response
@@ -162,7 +172,7 @@ def test_a_challenge_is_answered(before: bytes) -> None:
     assert base.authResponse.protocol_version == protocol.protocol_version
     if not before:
         (event,) = protocol.receive(CONNECTED)
-        assert isinstance(event, Connected)
+        assert isinstance(event, HandshakeDone)
 
 
 @pytest.mark.parametrize(
@@ -179,11 +189,11 @@ def test_a_challenge_is_answered(before: bytes) -> None:
     ids=["early", "twice", "ours", "huge", "overlong", "unknown", "end"],
 )
 def test_the_broker_breaks_the_protocol(protocol: ClientProtocol, data: bytes) -> None:
-    good = bytes_of(Type.SUCCESS, request_id=5) if protocol.state is State.CONNECTED and data else b""
+    good = bytes_of(Type.SUCCESS, request_id=5) if protocol.state is ConnectionState.CONNECTED and data else b""
     events = protocol.receive(good + data)
-    assert [type(event) for event in events] == [Received, Closed] if good else [Closed]
+    assert [type(event) for event in events] == [ReceivedCommand, Closed] if good else [Closed]
     assert isinstance(closing(events).error, ConnectError)
-    assert protocol.state is State.CLOSED
+    assert protocol.state is ConnectionState.CLOSED
     assert protocol.receive(CONNECTED) == []
 
 
@@ -195,7 +205,7 @@ def test_a_frame_limit_follows_max_message_size() -> None:
     protocol = connecting()
     protocol.receive(bytes_of(Type.CONNECTED, server_version="b", max_message_size=8 * 1024 * 1024))
     (event,) = protocol.receive(bytes_of(Type.SUCCESS, bytes(7 * 1024 * 1024), request_id=1))
-    assert isinstance(event, Received)
+    assert isinstance(event, ReceivedCommand)
 
 
 def test_a_broker_that_claims_to_take_anything() -> None:

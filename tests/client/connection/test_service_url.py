@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pulsarium.client.connection.service_url import Address, BrokerUrls, parse
+from pulsarium.client.connection.service_url import BrokerAddress, BrokerUrls, parse
 from pulsarium.client.errors import (
     BY_CODE,
     MOST_TEXT,
@@ -30,7 +30,7 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
     ],
 )
 def test_a_url_gives_its_addresses(url: str, addresses: list[tuple[str, int]]) -> None:
-    assert parse(url) == [Address(*address) for address in addresses]
+    assert parse(url) == [BrokerAddress(*address) for address in addresses]
 
 
 def test_an_address_as_text() -> None:
@@ -64,13 +64,13 @@ def test_a_text_that_is_no_url_is_refused(url: str) -> None:
 
 
 def test_the_scheme_says_whether_tls_is_spoken() -> None:
-    assert parse("pulsar+ssl://a,b:1") == [Address("a", 6651, True), Address("b", 1, True)]
+    assert parse("pulsar+ssl://a,b:1") == [BrokerAddress("a", 6651, True), BrokerAddress("b", 1, True)]
 
 
 def test_a_broker_by_its_urls() -> None:
     both = BrokerUrls("pulsar://a:1", "pulsar+ssl://a:2")
-    assert both.address(tls=False) == Address("a", 1)
-    assert both.address(tls=True) == Address("a", 2, True)
+    assert both.address(tls=False) == BrokerAddress("a", 1)
+    assert both.address(tls=True) == BrokerAddress("a", 2, True)
     with pytest.raises(OperationNotSupported, match="with TLS only"):
         BrokerUrls("", "pulsar+ssl://a:2").address(tls=False)
     with pytest.raises(OperationNotSupported, match="without TLS only"):

@@ -10,7 +10,7 @@ import anyio
 import anyio.lowlevel
 
 from pulsarium.client.connection.protocol import ClientProtocol
-from pulsarium.client.connection.writer import ENOUGH, QUIET_TURNS, Writer
+from pulsarium.client.connection.writer import ENOUGH, QUIET_TURNS, CommandWriter
 from tests.client.both import on_both
 from tests.client.peer import Pipe, Type, bytes_of, command
 
@@ -27,7 +27,7 @@ class Stage:
         self._protocol.receive(bytes_of(Type.CONNECTED, server_version="b", protocol_version=21))
         sent, self._written = anyio.create_memory_object_stream[bytes](math.inf)
         self.stream = Pipe(self._written, sent)
-        self.writer = Writer(self.stream, self._protocol)
+        self.writer = CommandWriter(self.stream, self._protocol)
 
     @property
     def writes(self) -> int:

@@ -14,7 +14,7 @@ from trio.testing import MockClock
 
 from pulsarium.client import connect, errors
 from pulsarium.client.connection import wrong_port
-from pulsarium.client.connection.service_url import Address
+from pulsarium.client.connection.service_url import BrokerAddress
 from pulsarium.client.connection.settings import Settings
 from pulsarium.client.opening import open_client
 from tests.client.both import on_both, run_on
@@ -105,7 +105,7 @@ def test_a_waiting_client_warns_once_and_connects_when_the_broker_comes(
 ) -> None:
     async def test() -> None:
         peers = Peers(starting_backoff_interval=0.1, max_backoff_interval=0.1)
-        a = Address("a", 6650)
+        a = BrokerAddress("a", 6650)
         peers.refused.add(a)
         async with anyio.create_task_group() as tasks, open_client("pulsar://a", peers.settings) as client:
 
@@ -132,7 +132,7 @@ def test_a_waiting_client_warns_once_and_connects_when_the_broker_comes(
 
 def test_a_broker_that_says_nothing_is_told_within_a_second(caplog: pytest.LogCaptureFixture) -> None:
     async def test() -> None:
-        async def hang(address: Address) -> ByteStream:
+        async def hang(address: BrokerAddress) -> ByteStream:
             await anyio.sleep_forever()
             raise AssertionError
 
@@ -154,9 +154,9 @@ async def test_a_client_that_connects_at_once_logs_nothing(
 
 def test_the_reason_of_a_wait_is_logged_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
     async def test() -> None:
-        from pulsarium.client.connection.waiting import Waiting
+        from pulsarium.client.connection.waiting import WaitingLog
 
-        waiting = Waiting()
+        waiting = WaitingLog()
         for _ in range(61):
             waiting.tell(errors.ConnectError("a"))
             await anyio.sleep(1)
@@ -168,7 +168,7 @@ def test_the_reason_of_a_wait_is_logged_once_a_minute(caplog: pytest.LogCaptureF
 
 @on_both
 async def test_the_client_names_a_host_that_does_not_exist() -> None:
-    async def unknown(address: Address) -> ByteStream:
+    async def unknown(address: BrokerAddress) -> ByteStream:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
     settings = Settings(dial=unknown, operation_timeout=0.01)
@@ -182,7 +182,7 @@ async def test_the_client_names_a_host_that_does_not_exist() -> None:
 async def test_of_several_brokers_one_that_may_come_up_is_waited_for() -> None:
     """A broker that speaks another protocol does not end the wait for the others."""
     peers = Peers()
-    peers.refused.add(Address("b", 6650))
+    peers.refused.add(BrokerAddress("b", 6650))
     async with anyio.create_task_group() as tasks, open_client("pulsar://a,b", peers.settings) as client:
         tasks.start_soon(answer_all, peers, A_HTTP_REFUSAL)
         with pytest.raises(errors.ConnectError, match="connection refused") as failed:

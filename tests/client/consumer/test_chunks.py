@@ -19,7 +19,7 @@ from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.client import Client, CompressionType, Consumer, MessageId
 from pulsarium.client.consumer.chunks import Chunks, Whole
 from pulsarium.client.consumer.options import ConsumerOptions, ConsumerType, InitialPosition
-from pulsarium.client.entry.decoding import Decoded, Unreadable
+from pulsarium.client.entry.decoding import Decoded, UnreadableEntry
 from pulsarium.client.producer.draft import now
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
@@ -192,7 +192,7 @@ def test_any_number_of_messages_may_be_incomplete_without_a_limit() -> None:
 )
 def test_claims_that_no_broker_takes_are_unreadable(fields: dict[str, Any]) -> None:
     made = Assembly()
-    with pytest.raises(Unreadable) as caught:
+    with pytest.raises(UnreadableEntry) as caught:
         made.add(1, "u", fields.pop("number", 0), **fields)
     assert caught.value.validation_error == pb.CommandAck.UncompressedSizeCorruption
     assert len(made.chunks) == 0
@@ -202,7 +202,7 @@ def test_claims_that_no_broker_takes_are_unreadable(fields: dict[str, Any]) -> N
 def test_more_bytes_than_claimed() -> None:
     made = Assembly()
     made.add(1, "u", 0, total_chunk_msg_size=3)
-    with pytest.raises(Unreadable, match="more bytes"):
+    with pytest.raises(UnreadableEntry, match="more bytes"):
         made.add(2, "u", 1, total_chunk_msg_size=30)  # the size in the first chunk counts
     assert made.acked == [1]  # the caller that gets the error acknowledges entry 2
     assert len(made.chunks) == 0
@@ -293,7 +293,7 @@ def test_chunks_in_any_order_give_only_whole_messages(
             sent[entry] = uuid, number, payload
             try:
                 whole = made.add(entry, uuid, number, payload=payload, total_chunk_msg_size=12)
-            except Unreadable:
+            except UnreadableEntry:
                 continue
             if whole is not None:
                 found = entries_of(whole)

@@ -11,12 +11,12 @@ import httpx
 import pytest
 from trio.testing import MockClock
 
-from pulsarium.broker.broker import Broker
+from pulsarium.broker.cluster import Broker
 from pulsarium.broker.config import Config
 from pulsarium.client import Client, Consumer, ConsumerType, InitialPosition, Message, MessageId
 from pulsarium.client.admin.errors import NotFound, PreconditionFailed
 from pulsarium.client.errors import InvalidConfiguration
-from tests.broker.admin.rest import Rest
+from tests.broker.web.admin.rest import Rest
 from tests.client.consumer.started import all_of
 from tests.client.in_process import InProcess, in_process
 

@@ -21,7 +21,7 @@ from pulsarium.client.consumer.receiver import Receiver
 from pulsarium.client.consumer.redelivery import Redelivery
 from pulsarium.client.consumer.start import Start
 from pulsarium.client.errors import ConnectError, CryptoError, PulsarError
-from pulsarium.client.statistics import Received
+from pulsarium.client.statistics import ReceivedCounts
 from pulsarium.proto import batch
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.wire import batch_of, plain
@@ -64,16 +64,18 @@ class Fed:
         self.losses = 0
         self.connection = Recorder()
         self.acknowledgements = Acknowledgements()
+        inbox = Inbox()
         self.receiver = Receiver(
             "t",
             0,
             ConsumerOptions("t", "s", **options),
             self.acknowledgements,
             cast(Redelivery, self),
-            Inbox(),
+            inbox.wake,
+            inbox.onlooker,
             cast(TaskGroup, self),
             self,
-            Received(),
+            ReceivedCounts(),
             reading_from,
         )
         self.open()

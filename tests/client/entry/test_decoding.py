@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pulsarium.client.entry.crypto import ConsumerCryptoFailureAction
-from pulsarium.client.entry.decoding import Decoded, Decoder, RawDecoder, Single, Unreadable, join, messages
+from pulsarium.client.entry.decoding import Decoded, Decoder, RawDecoder, Single, UnreadableEntry, join, messages
 from pulsarium.client.entry.encoding import Encoder
 from pulsarium.client.entry.encryption import MessageEncryptor
 from pulsarium.client.errors import CryptoError
@@ -100,28 +100,28 @@ def test_entries_are_decoded_with_any_headers(checksum: bool, in_front: pb.Broke
 def test_a_wrong_bit_is_found(bit: int) -> None:
     entry = bytearray(entries.build(new_metadata(), b"x"))
     entry[bit // 8] ^= 1 << bit % 8
-    with pytest.raises(Unreadable, match="checksum") as caught:
+    with pytest.raises(UnreadableEntry, match="checksum") as caught:
         DECODER.decode(bytes(entry))
     assert caught.value.validation_error == pb.CommandAck.ChecksumMismatch
 
 
 @given(st.binary(max_size=60))
 def test_garbage_is_an_unreadable_entry(data: bytes) -> None:
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableEntry):
         DECODER.decode(data)
 
 
 @pytest.mark.parametrize("size", [0, 99, 101])
 def test_a_payload_that_does_not_decompress_is_unreadable(size: int) -> None:
     metadata = new_metadata(compression=pb.ZLIB, uncompressed_size=size, num_messages_in_batch=4)
-    with pytest.raises(Unreadable) as caught:
+    with pytest.raises(UnreadableEntry) as caught:
         DECODER.decode(entries.build(metadata, compress(pb.ZLIB, bytes(100))))
     assert caught.value.validation_error == pb.CommandAck.DecompressionError
 
 
 def test_no_batch_where_the_metadata_says_so() -> None:
     decoded = DECODER.decode(entries.build(new_metadata(num_messages_in_batch=3), b"no batch"))
-    with pytest.raises(Unreadable) as caught:
+    with pytest.raises(UnreadableEntry) as caught:
         messages(decoded)
     assert caught.value.validation_error == pb.CommandAck.BatchDeSerializeError
 
@@ -175,7 +175,7 @@ def test_fail_raises_what_cannot_be_decrypted(reader: Keys | None) -> None:
 
 @UNABLE
 def test_discard_makes_what_cannot_be_decrypted_unreadable(reader: Keys | None) -> None:
-    with pytest.raises(Unreadable, match="rsa") as caught:
+    with pytest.raises(UnreadableEntry, match="rsa") as caught:
         Decoder(reader, crypto_failure_action=DISCARD).decode(a_batch(3, encoder=ENCODERS[pb.LZ4, ("rsa",)]))
     assert caught.value.validation_error == pb.CommandAck.DecryptionError
 
@@ -226,7 +226,7 @@ def test_chunks_are_joined_and_decompressed_as_a_whole(compression: pb.Compressi
     assert [chunk.payload for chunk in chunks] == pieces
     assert messages(join(chunks)) == [(-1, None, whole)]
     if compression != pb.NONE:
-        with pytest.raises(Unreadable):
+        with pytest.raises(UnreadableEntry):
             join(chunks[:2])
 
 
@@ -280,5 +280,5 @@ def test_a_raw_entry_is_one_message_whatever_is_in_it(in_front: pb.BrokerEntryMe
         assert messages(decoded) == [(-1, None, whole)]
         assert decoded.broker_metadata == in_front
         assert not decoded.is_chunk
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableEntry):
         RawDecoder().decode(b"\x0e\x01")

@@ -1,12 +1,16 @@
-"""Encryption and decryption of payloads, the keys that allow it, and the errors without them."""
+"""Encryption and decryption of payloads, the keys that allow it, and the errors without them.
+
+Keys from files. Data keys under elliptic curve keys. Recorded entries and tests/foreign show that Java decrypts them.
+"""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric import ed25519, rsa
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
     Encoding,
@@ -19,6 +23,8 @@ from cryptography.hazmat.primitives.serialization import (
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pulsarium.client.entry import ecies
+from pulsarium.client.entry.crypto import CryptoKeyReader
 from pulsarium.client.entry.encryption import ROTATION, KeySource, MessageDecryptor, MessageEncryptor
 from pulsarium.proto.errors import EncryptionError
 from pulsarium.proto.generated.PulsarApi_pb2 import MessageMetadata
@@ -217,3 +223,56 @@ def test_without_cryptography_the_error_says_what_to_install() -> None:
     """
     run = subprocess.run([sys.executable, "-P", "-c", code], check=True, capture_output=True, text=True)
     assert run.stdout == 'encryption needs cryptography; install it with: pip install "pulsarium[client]"\n'
+
+
+def test_keys_are_read_from_files_as_they_are_now(tmp_path: Path) -> None:
+    """The reader reads the file at each call, because an application may replace a key. All names have the same key."""
+    public, private = tmp_path / "public.pem", tmp_path / "private.pem"
+    public.write_bytes(b"public")
+    private.write_bytes(b"private")
+    reader = CryptoKeyReader(str(public), str(private))
+    assert reader.get_public_key("a", {}) == b"public"
+    assert reader.get_private_key("b", {"version": "1"}) == b"private"
+    public.write_bytes(b"another")
+    assert reader.get_public_key("a", {}) == b"another"
+
+
+def test_a_producer_needs_no_private_key(tmp_path: Path) -> None:
+    public = tmp_path / "public.pem"
+    public.write_bytes(b"public")
+    reader = CryptoKeyReader(str(public), "")
+    assert reader.get_public_key("a", {}) == b"public"
+    with pytest.raises(OSError, match=r"."):
+        reader.get_private_key("a", {})
+
+
+CURVES = (ec.SECP256R1(), ec.SECP384R1(), ec.SECP521R1(), ec.SECP256K1())
+CURVE_KEYS = [ec.generate_private_key(curve) for curve in CURVES]
+
+
+@given(st.sampled_from(CURVE_KEYS), st.binary(min_size=1, max_size=64))
+def test_a_wrapped_key_is_unwrapped_again(key: ec.EllipticCurvePrivateKey, data_key: bytes) -> None:
+    wrapped = ecies.wrap(data_key, key.public_key())
+    assert data_key not in wrapped or len(data_key) < 4
+    assert ecies.unwrap(wrapped, key) == data_key
+    assert ecies.wrap(data_key, key.public_key()) != wrapped
+
+
+@given(st.sampled_from(CURVE_KEYS), st.data())
+def test_any_damage_is_found(key: ec.EllipticCurvePrivateKey, data: st.DataObject) -> None:
+    wrapped = bytearray(ecies.wrap(bytes(32), key.public_key()))
+    wrapped[data.draw(st.integers(0, len(wrapped) - 1))] ^= data.draw(st.integers(1, 255))
+    with pytest.raises(EncryptionError):
+        ecies.unwrap(bytes(wrapped), key)
+
+
+def test_another_key_unwraps_nothing() -> None:
+    other = ec.generate_private_key(ec.SECP256R1())
+    with pytest.raises(EncryptionError, match="another key"):
+        ecies.unwrap(ecies.wrap(bytes(32), CURVE_KEYS[0].public_key()), other)
+
+
+@pytest.mark.parametrize("size", [0, 1, 85, 86])
+def test_a_wrapped_key_that_is_too_short_is_refused(size: int) -> None:
+    with pytest.raises(EncryptionError):
+        ecies.unwrap(bytes(size), CURVE_KEYS[0])

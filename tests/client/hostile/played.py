@@ -10,7 +10,7 @@ import anyio
 from anyio.abc import ByteStream, TaskGroup
 
 from pulsarium.client import Client, Consumer
-from pulsarium.client.connection.service_url import Address
+from pulsarium.client.connection.service_url import BrokerAddress
 from pulsarium.client.connection.settings import Settings
 from pulsarium.client.opening import open_client
 from pulsarium.proto.commands import COMMANDS
@@ -48,7 +48,7 @@ class Played:
         self._came = anyio.Event()
         self._tasks = tasks
 
-    async def dial(self, address: Address) -> ByteStream:
+    async def dial(self, address: BrokerAddress) -> ByteStream:
         near, far = pipes()
         self.streams.append(near)
         self.connections.append(Peer(far))

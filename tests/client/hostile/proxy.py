@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import anyio
 from anyio.abc import ByteStream, TaskGroup
 
-from pulsarium.client.connection.service_url import Address
+from pulsarium.client.connection.service_url import BrokerAddress
 from pulsarium.client.connection.settings import Dial
 from pulsarium.proto.framing import FrameDecoder, frame
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -37,7 +37,7 @@ class Proxy:
         self._seen = [0] * len(faults)
         self._healed = anyio.Event()
 
-    async def dial(self, address: Address) -> ByteStream:
+    async def dial(self, address: BrokerAddress) -> ByteStream:
         broker = await self._dial(address)
         client, near = pipes()
         self.streams.append(client)

@@ -13,7 +13,7 @@ from trio.testing import MockClock
 from pulsarium.broker.config import Config
 from pulsarium.client import BatchingType, Client, InitialPosition, MessageId, Producer, Receipt, Transaction, errors
 from pulsarium.client.producer.outbox import Messages, Outbox
-from pulsarium.client.statistics import Sent
+from pulsarium.client.statistics import SentCounts
 from pulsarium.proto import batch, entry
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
@@ -68,7 +68,7 @@ def test_a_reopened_producer_gets_the_full_send_timeout() -> None:
         def send_nowait(self, *_: object, at_once: bool = False) -> None:
             pass
 
-    outbox = Outbox(-1, lambda messages, size: None, Sent())
+    outbox = Outbox(-1, lambda messages, size: None, SentCounts())
     outbox.add(Messages(0, 0, [Receipt()], 1, 1), b"entry")
     assert not outbox.is_stuck()
     connection: Any = Connection()

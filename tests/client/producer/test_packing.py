@@ -16,7 +16,7 @@ from pulsarium.client.entry.encryption import MessageDecryptor
 from pulsarium.client.errors import InvalidConfiguration, TopicTerminated
 from pulsarium.client.producer.draft import Draft
 from pulsarium.client.producer.options import PartitionsRoutingMode, ProducerOptions
-from pulsarium.client.producer.packing import Batch, KeyBatch, Splitter
+from pulsarium.client.producer.packing import KeyBatch, MessageBatch, Splitter
 from pulsarium.proto import entry
 from pulsarium.proto.compression import decompress
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -33,7 +33,7 @@ def draft_of(size: int, number: int, **fields: Any) -> Draft:
 
 @given(st.lists(st.integers(0, 30)), st.integers(1, 5), st.integers(1, 40))
 def test_batches_keep_order_and_limits(sizes: list[int], most: int, most_bytes: int) -> None:
-    batch, batches = Batch(most, most_bytes), list[list[Draft]]()
+    batch, batches = MessageBatch(most, most_bytes), list[list[Draft]]()
     for number, size in enumerate(sizes):
         message = draft_of(size, number)
         if not batch.fits(message):

@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 
 from pulsarium.client import Client
-from pulsarium.client.connection.service_url import Address
+from pulsarium.client.connection.service_url import BrokerAddress
 from pulsarium.client.opening import open_client
 from pulsarium.proto import batch, entry
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -66,7 +66,7 @@ class PlayedBroker:
                 tasks.start_soon(self._serve, peer)
 
     @property
-    def dialled(self) -> list[Address]:
+    def dialled(self) -> list[BrokerAddress]:
         """Return the addresses to which the client has connected."""
         return self._all.dialled
 

@@ -1,4 +1,7 @@
-"""Tests of the consumers of scalable topics, against a played broker: segments, acknowledgements and assignments."""
+"""Tests of the consumers of scalable topics, against a played broker: segments, acknowledgements and assignments.
+
+Tests of the positions that one acknowledgement covers.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import pytest
 
 from pulsarium.client import Checkpoint, InitialPosition, MessageId
 from pulsarium.client.errors import AlreadyClosed, AuthorizationError
+from pulsarium.client.scalable.deliveries import Deliveries
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.client.both import on_both
 from tests.client.scalable.layouts import MERGED, ONE, SPLIT, TOPIC, dag, segment_name
@@ -294,3 +298,28 @@ async def test_a_canceled_receive_loses_no_message() -> None:
             await queue.receive()
         await broker.deliver(WHOLE, 0, b"x")
         assert (await queue.receive()).data() == b"x"
+
+
+def test_an_acknowledgement_covers_what_was_delivered_before_it_in_all_segments() -> None:
+    deliveries = Deliveries()
+    deliveries.add("a", MessageId(1, 0))
+    deliveries.add("b", MessageId(2, 0))
+    number = deliveries.add("a", MessageId(1, 1))
+    deliveries.add("b", MessageId(2, 1))
+    assert deliveries.through(number) == {"a": [MessageId(1, 0), MessageId(1, 1)], "b": [MessageId(2, 0)]}
+
+
+def test_a_segment_is_drained_when_all_its_deliveries_are_acknowledged() -> None:
+    deliveries = Deliveries()
+    first, last = deliveries.add("a", MessageId(1, 0)), deliveries.add("a", MessageId(1, 1))
+    deliveries.done(first, "a")
+    assert "a" in deliveries
+    deliveries.done(last, "a")
+    assert "a" not in deliveries
+
+
+def test_a_redelivered_message_does_not_turn_a_position_back() -> None:
+    deliveries = Deliveries()
+    deliveries.add("a", MessageId(1, 5))
+    number = deliveries.add("a", MessageId(1, 4))
+    assert deliveries.through(number)["a"][-1] == MessageId(1, 5)

@@ -9,14 +9,14 @@ import pytest
 
 from pulsarium.client.schema.nodes import (
     Binary,
-    Form,
+    DataForm,
     Items,
     Misfit,
     Moment,
-    Node,
     Nullable,
     Real,
     Scalar,
+    SchemaNode,
     Values,
     from_milliseconds,
     to_milliseconds,
@@ -36,12 +36,12 @@ TEXTS = Scalar("string", str)
         (Values(Binary()), {"x": b"a"}, [{"x": b"a"}, {"x": "YQ=="}, {"x": "a"}]),
     ],
 )
-def test_each_type_has_its_form_in_avro_and_json(node: Node, value: object, forms: list[object]) -> None:
-    for form, expected in zip(Form, forms, strict=True):
+def test_each_type_has_its_form_in_avro_and_json(node: SchemaNode, value: object, forms: list[object]) -> None:
+    for form, expected in zip(DataForm, forms, strict=True):
         assert node.dump(value, form) == expected
-        if form is not Form.DEFAULT:
+        if form is not DataForm.DEFAULT:
             assert node.load(expected, form) == value
-    assert node.load(forms[-1], Form.AVRO) == value  # as an Avro library gives a default
+    assert node.load(forms[-1], DataForm.AVRO) == value  # as an Avro library gives a default
 
 
 def test_nodes_know_their_definitions() -> None:
@@ -51,22 +51,22 @@ def test_nodes_know_their_definitions() -> None:
 
 def test_the_error_names_the_place_of_the_misfit() -> None:
     with pytest.raises(Misfit) as caught:
-        Items(Values(Items(TEXTS))).dump([{}, {"a": ["x", 3]}], Form.JSON)
+        Items(Values(Items(TEXTS))).dump([{}, {"a": ["x", 3]}], DataForm.JSON)
     assert str(caught.value) == "[1]['a'][1]: str, not int"
     assert str(Misfit("no").inside("[1]").inside(".b").inside(".a")) == "a.b[1]: no"
 
 
 @pytest.mark.parametrize(("seconds", "milliseconds"), [(2.5, 2500), (0.0, 0), (-1.999, -1), (-1.0, -1000)])
 def test_seconds_that_java_wrote(seconds: float, milliseconds: int) -> None:
-    assert Moment().load(seconds, Form.JSON) == from_milliseconds(milliseconds)
+    assert Moment().load(seconds, DataForm.JSON) == from_milliseconds(milliseconds)
     with pytest.raises(Misfit):
-        Moment().load(seconds, Form.AVRO)
+        Moment().load(seconds, DataForm.AVRO)
 
 
 @pytest.mark.parametrize("seconds", [math.nan, -math.inf, 1e300])
 def test_seconds_that_are_no_moment(seconds: float) -> None:
     with pytest.raises(Misfit, match="outside the years"):
-        Moment().load(seconds, Form.JSON)
+        Moment().load(seconds, DataForm.JSON)
 
 
 def test_moments_are_milliseconds_and_back() -> None:
@@ -84,7 +84,7 @@ def test_moments_are_milliseconds_and_back() -> None:
 @pytest.mark.parametrize("value", [True, "x", None, 3.5])
 def test_only_numbers_are_numbers(value: object) -> None:
     with pytest.raises(Misfit, match="int, not"):
-        Scalar("long", int).dump(value, Form.AVRO)
+        Scalar("long", int).dump(value, DataForm.AVRO)
     if value != 3.5:
         with pytest.raises(Misfit, match="float, not"):
-            Real("double").load(value, Form.AVRO)
+            Real("double").load(value, DataForm.AVRO)

@@ -19,7 +19,7 @@ from pulsarium.client.errors import PulsarError
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.producer.producer import Producer
-from pulsarium.client.transaction.transaction import Registrations, TransactionState
+from pulsarium.client.transaction.transaction import TransactionParts, TransactionState
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.client.hostile.clocks import on_both
 from tests.client.hostile.played import TOPIC, saying, silence
@@ -339,7 +339,7 @@ async def test_a_batch_of_which_something_was_refused_comes_again_all_the_same()
 
 @on_both
 async def test_once_and_in_the_order_of_the_calls() -> None:
-    registrations, made, order = Registrations(), [], list[int]()
+    registrations, made, order = TransactionParts(), [], list[int]()
 
     async def register() -> None:
         await anyio.sleep(1)
@@ -359,7 +359,7 @@ async def test_once_and_in_the_order_of_the_calls() -> None:
 
 @on_both
 async def test_a_failed_registration_is_tried_by_the_next_caller() -> None:
-    registrations, tries = Registrations(), list[int]()
+    registrations, tries = TransactionParts(), list[int]()
 
     async def register() -> None:
         tries.append(1)

@@ -75,6 +75,7 @@ func scenarios() map[string]func(*environment) {
 		"seek-time":          seekTime,
 		"nack":               nack,
 		"nack-count":         nackCount,
+		"reopen":             reopen,
 		"ack-response":       ackResponse,
 		"ack-cumulative":     ackCumulative,
 		"failover":           failover,

@@ -1,8 +1,12 @@
-"""Faults of the lab on the wire, and the official client's reaction."""
+"""Faults of the lab on the wire, and the official client's reaction.
+
+Advances of the lab's clock by days, with the official client.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pulsar
@@ -10,9 +14,8 @@ import pytest
 
 from ..admin import Admin
 from ..broker_process import is_pulsarium
+from ..conftest import Launch
 from .traffic import Outbox, assert_nothing_more, consume, payloads, send_all
-
-pytestmark = pytest.mark.skipif(not is_pulsarium(), reason="no other broker has faults")
 
 FAULTS = "/lab/faults"
 # With drop, the unexpected receipt of the next message ends the connection. With close, the fault does.
@@ -33,6 +36,7 @@ def add(admin: Admin, topic: str, command: str, kind: str, **rule: Any) -> int:
 
 @pytest.mark.parametrize("deduplicates", [True, False], ids=["deduplication", "none"])
 @pytest.mark.parametrize("kind", SENT_AGAIN)
+@pytest.mark.skipif(not is_pulsarium(), reason="no other broker has faults")
 def test_a_lost_receipt_is_sent_for_again(
     client: Any, faults: Admin, own_namespace: str, kind: str, deduplicates: bool
 ) -> None:
@@ -53,6 +57,7 @@ def test_a_lost_receipt_is_sent_for_again(
     assert_nothing_more(consumer)
 
 
+@pytest.mark.skipif(not is_pulsarium(), reason="no other broker has faults")
 def test_the_official_client_gives_up_a_receipt_that_never_comes(client: Any, faults: Admin, topic: str) -> None:
     """The client sends nothing else, so that no later receipt shows it the loss."""
     consumer = client.subscribe(topic, "s")
@@ -63,6 +68,7 @@ def test_the_official_client_gives_up_a_receipt_that_never_comes(client: Any, fa
     assert consumer.receive(30_000).data() == b"here all the same"
 
 
+@pytest.mark.skipif(not is_pulsarium(), reason="no other broker has faults")
 def test_a_topic_that_is_being_moved(client: Any, faults: Admin, topic: str) -> None:
     """The client tries PRODUCER again after ServiceNotReady.
 
@@ -76,6 +82,7 @@ def test_a_topic_that_is_being_moved(client: Any, faults: Admin, topic: str) -> 
 
 
 @pytest.mark.req("S429-18")
+@pytest.mark.skipif(not is_pulsarium(), reason="no other broker has faults")
 def test_a_broker_that_cannot_read_its_last_entry(client: Any, faults: Admin, topic: str) -> None:
     """A broker without PIP-429 gives this answer when its compacted ledger ends with an encrypted batch."""
     client.create_producer(topic).send(b"a")
@@ -88,9 +95,31 @@ def test_a_broker_that_cannot_read_its_last_entry(client: Any, faults: Admin, to
     assert not reader.has_message_available()
 
 
+@pytest.mark.skipif(not is_pulsarium(), reason="no other broker has faults")
 def test_a_slow_broker_keeps_its_order(client: Any, faults: Admin, topic: str) -> None:
     consumer = client.subscribe(topic, "s")
     producer = client.create_producer(topic, batching_enabled=False)
     add(faults, topic, "MESSAGE", "delay", action={"seconds": 0.05}, every=5, count=None)
     send_all(producer, payloads(20))
     assert consume(consumer, 20) == payloads(20)
+
+
+WEEK = 7 * 86_400
+
+
+@pytest.mark.skipif(not is_pulsarium(), reason="only Pulsarium has a clock to steer")
+def test_the_official_client_gets_a_message_of_next_week_now(launch: Launch) -> None:
+    address = launch().address
+    lab = Admin(address.admin_url)
+    client = pulsar.Client(address.service_url)
+    try:
+        consumer = client.subscribe("t", "s", pulsar.ConsumerType.Shared)
+        producer = client.create_producer("t")
+        producer.send(b"week", deliver_after=timedelta(seconds=WEEK))
+        with pytest.raises(pulsar.Timeout):
+            consumer.receive(100)
+        state = lab.call("POST", "/lab/clock/advance", {"seconds": WEEK})
+        assert consumer.receive(30_000).data() == b"week"
+        assert state["offsetMs"] == WEEK * 1000
+    finally:
+        client.close()

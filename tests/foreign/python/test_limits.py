@@ -1,7 +1,11 @@
-"""A consumer that holds too many messages gets no more until it acknowledges (B-06)."""
+"""A consumer that holds too many messages gets no more until it acknowledges (B-06).
+
+The official client with a broker that limits publish and dispatch rates (B-42).
+"""
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pulsar
@@ -12,7 +16,6 @@ from ..deadline import eventually
 from .kinds import on_shared_types
 from .traffic import assert_nothing_more, payloads, receive, send_all
 
-pytestmark = pytest.mark.req("B-06")
 LIMIT = 20
 
 
@@ -27,6 +30,7 @@ def work(consumer: Any, count: int) -> list[bytes]:
 
 
 @on_shared_types
+@pytest.mark.req("B-06")
 def test_a_consumer_stops_at_its_limit_and_goes_on(client: Any, admin: Admin, own_namespace: str, kind: Any) -> None:
     admin.call("POST", f"/admin/v2/namespaces/{own_namespace}/maxUnackedMessagesPerConsumer", LIMIT)
     topic = f"persistent://{own_namespace}/limited"
@@ -57,6 +61,7 @@ def blocked(admin: Admin, topic: str) -> bool:
     return bool(consumer["blockedConsumerOnUnackedMsgs"])
 
 
+@pytest.mark.req("B-06")
 def test_the_others_go_on(client: Any, admin: Admin, own_namespace: str) -> None:
     admin.call("POST", f"/admin/v2/namespaces/{own_namespace}/maxUnackedMessagesPerConsumer", LIMIT)
     topic = f"persistent://{own_namespace}/limited"
@@ -71,6 +76,7 @@ def test_the_others_go_on(client: Any, admin: Admin, own_namespace: str) -> None
     assert sorted(work(works, LIMIT)) == sorted(message.data() for message in held)
 
 
+@pytest.mark.req("B-06")
 def test_a_subscription_has_a_limit_too(client: Any, admin: Admin, own_namespace: str) -> None:
     admin.call("POST", f"/admin/v2/namespaces/{own_namespace}/maxUnackedMessagesPerSubscription", LIMIT)
     topic = f"persistent://{own_namespace}/limited"
@@ -95,3 +101,32 @@ def test_a_subscription_has_a_limit_too(client: Any, admin: Admin, own_namespace
             consumer.acknowledge(message)
             got.append(message.data())
     assert sorted(got) == sent
+
+
+@pytest.mark.req("B-42")
+def test_sends_take_the_time_that_the_rate_asks_for(client: Any, admin: Admin, own_namespace: str) -> None:
+    admin.call("POST", f"/admin/v2/namespaces/{own_namespace}/publishRate", {"publishThrottlingRateInMsg": 20})
+    producer = client.create_producer(f"persistent://{own_namespace}/slow", batching_enabled=False)
+    results: list[Any] = []
+    began = time.monotonic()
+    for payload in payloads(30):
+        producer.send_async(payload, lambda result, _: results.append(result))
+    producer.flush()
+    assert time.monotonic() - began > 0.4
+    assert results == [pulsar.Result.Ok] * 30  # the broker delays messages, and refuses none
+
+
+@pytest.mark.req("B-42")
+def test_messages_come_as_fast_as_the_rate_allows(client: Any, admin: Admin, own_namespace: str) -> None:
+    topic = f"persistent://{own_namespace}/slow"
+    admin.call("POST", f"/admin/v2/namespaces/{own_namespace}/dispatchRate", {"dispatchThrottlingRateInMsg": 10})
+    client.subscribe(topic, "s").close()
+    sent = payloads(15)
+    producer = client.create_producer(topic, batching_enabled=False)
+    for payload in sent:
+        producer.send(payload)
+    began = time.monotonic()
+    consumer = client.subscribe(topic, "s")
+    got = receive(consumer, 15)
+    assert [message.data() for message in got] == sent
+    assert time.monotonic() - began > 0.9

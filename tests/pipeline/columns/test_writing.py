@@ -1,4 +1,4 @@
-"""Writing of rows as messages."""
+"""Writing of rows as messages. Serialize many message ids as `MessageId.serialize` does."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -34,12 +36,14 @@ from pulsarium.client import (
     Int8Schema,
     Int64Schema,
     JsonSchema,
+    MessageId,
     Schema,
     StringSchema,
 )
 from pulsarium.pipeline.columns.columns import Columns
 from pulsarium.pipeline.columns.kinds import BadColumns, BadRow
-from tests.pipeline.columns.messages import logical, record
+from pulsarium.pipeline.columns.metadata import serialized
+from tests.pipeline.columns.messages import logical, message, record
 from tests.pipeline.columns.writing import Made, struct, write
 
 
@@ -307,3 +311,21 @@ def test_floats_in_json() -> None:
 def test_days_in_json() -> None:
     schema = JsonSchema(record(("a", logical("int", "date"))))
     assert value_of(schema, DateType(), datetime(1969, 12, 31, tzinfo=UTC).date()) == -1
+
+
+numbers = st.integers(0, 300) | st.integers(-1, 2**63 - 1)
+small = st.integers(-1, 200) | st.integers(-1, 2**31 - 1)
+sizes = st.integers(0, 2**20)
+
+
+@st.composite
+def ids(draw: st.DrawFn) -> MessageId:
+    first = MessageId(draw(numbers), draw(numbers)) if draw(st.integers(0, 5)) == 0 else None
+    return MessageId(draw(numbers), draw(numbers), draw(small), draw(small), draw(sizes), first)
+
+
+@given(st.lists(ids(), max_size=4))
+def test_ids_are_serialized_as_the_client_does(found: list[MessageId]) -> None:
+    # Adjacent ids of one entry, because these share a part that is computed only once.
+    found = [other for each in found for other in (each, MessageId(each.ledger_id, each.entry_id, each.partition, 5))]
+    assert serialized([message(b"", id=each) for each in found]) == [each.serialize() for each in found]

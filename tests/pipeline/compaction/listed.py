@@ -17,8 +17,8 @@ from pulsarium.pipeline.compaction.chunks import (
     OUT,
     PULSAR,
     VALUES,
+    CompactionTask,
     Spool,
-    Work,
     positioned,
     read,
 )
@@ -72,17 +72,17 @@ def by_the_broker(entries: Entries, *, retain_null_key: bool, shape: str = PULSA
     return kept
 
 
-def spool(folder: Path, entries: Entries, chunk_entries: int, **work: bool | str) -> Work:
+def spool(folder: Path, entries: Entries, chunk_entries: int, **work: bool | str) -> CompactionTask:
     """Write a topic to disk in chunks of `chunk_entries` entries, and return the work of a job."""
     spool = Spool(folder, chunk_entries=chunk_entries)
     for start in range(0, len(entries), 7):
         spool.add(entries[start : start + 7])
     spool.close()
     assert spool.entries == len(entries)
-    return Work(str(folder), spool.chunks, **work)  # type: ignore[arg-type]
+    return CompactionTask(str(folder), spool.chunks, **work)  # type: ignore[arg-type]
 
 
-def without_spark(work: Work) -> int:
+def without_spark(work: CompactionTask) -> int:
     """Do the work of the job in this process, key by key. Return the number of removed messages, as Pulsar counts."""
     removed, last = 0, dict[bytes, int]()
     for chunk in range(work.chunks):
@@ -97,19 +97,19 @@ def without_spark(work: Work) -> int:
     return removed
 
 
-def rewrite_all(work: Work, last: Mapping[bytes, int]) -> None:
+def rewrite_all(work: CompactionTask, last: Mapping[bytes, int]) -> None:
     kept = np.array([place for place in last.values() if place & HAS_VALUE], dtype=np.int64)
     np.random.default_rng(1).shuffle(kept)
     for chunk in range(work.chunks):
         rewrite_chunk(work, chunk, kept[kept >> CHUNK_SHIFT == chunk])
 
 
-def out(work: Work) -> Entries:
+def out(work: CompactionTask) -> Entries:
     """Return the entries that the job kept."""
     return [(Position(*where), data) for chunk in range(work.chunks) for where, data in _out(work, chunk)]
 
 
-def _out(work: Work, chunk: int) -> Iterator[tuple[tuple[int, int], bytes]]:
+def _out(work: CompactionTask, chunk: int) -> Iterator[tuple[tuple[int, int], bytes]]:
     for batch in read(work.path(OUT, chunk)):
         yield from positioned(batch)
 

@@ -10,13 +10,13 @@ from typing import Any
 from unittest.mock import Mock
 
 from pulsarium.pipeline.compaction import job
-from pulsarium.pipeline.compaction.chunks import Work
+from pulsarium.pipeline.compaction.chunks import CompactionTask
 from tests.pipeline.compaction.listed import out, without_spark
 
 HOW, PIDS = "PLAYED_JOB", "PLAYED_JOB_PIDS"
 
 
-def run(spark: Any, work: Work) -> job.Result:
+def run(spark: Any, work: CompactionTask) -> job.JobResult:
     (Path(os.environ[PIDS]) / str(os.getpid())).touch()
     match os.environ[HOW]:
         case "crash":
@@ -27,7 +27,7 @@ def run(spark: Any, work: Work) -> job.Result:
         case "hang":
             time.sleep(600)
     removed = without_spark(work)
-    return job.Result(len(out(work)), removed)
+    return job.JobResult(len(out(work)), removed)
 
 
 if __name__ == "__main__":

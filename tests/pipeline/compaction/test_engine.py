@@ -18,7 +18,7 @@ import pytest
 import trio
 import trio.lowlevel
 
-from pulsarium.broker.broker import Broker
+from pulsarium.broker.cluster import Broker
 from pulsarium.broker.config import Config, ConfigError, ServeOptions
 from pulsarium.broker.model.compaction.compaction import make_engine
 from pulsarium.broker.model.topic.persistent import PersistentTopic

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from pulsarium.pipeline.compaction.chunks import IN, Work
-from pulsarium.pipeline.compaction.job import Result, run
+from pulsarium.pipeline.compaction.chunks import IN, CompactionTask
+from pulsarium.pipeline.compaction.job import JobResult, run
 from pulsarium.pipeline.errors import error_line
 from tests.broker.model.compaction.sent import Sent, sent
 from tests.pipeline.compaction.listed import Entries, at_positions, by_the_broker, out, spool
@@ -55,7 +55,7 @@ def test_a_job_compacts_as_the_broker_does(
         wanted = by_the_broker(left, retain_null_key=retain_null_key, shape=shape)
         result = run(spark, work)
         assert out(work) == wanted.entries
-        assert result == Result(len(wanted.entries), wanted.removed)
+        assert result == JobResult(len(wanted.entries), wanted.removed)
         left = wanted.entries
 
 
@@ -65,12 +65,12 @@ def test_values_that_are_deleted_and_replaced_between_chunks(spark: SparkSession
     wanted = by_the_broker(entries, retain_null_key=True)
     work = spool(tmp_path, entries, 3, retain_null_key=True)
     assert work.chunks == 10
-    assert run(spark, work) == Result(len(wanted.entries), wanted.removed)
+    assert run(spark, work) == JobResult(len(wanted.entries), wanted.removed)
     assert out(work) == wanted.entries
 
 
 def test_a_topic_without_entries(spark: SparkSession, tmp_path: Path) -> None:
-    assert run(spark, Work(str(tmp_path), 0)) == Result()
+    assert run(spark, CompactionTask(str(tmp_path), 0)) == JobResult()
 
 
 def test_the_error_of_a_job_is_one_line(spark: SparkSession, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.pipeline.compaction import chunks
-from pulsarium.pipeline.compaction.chunks import IN, Spool, Work, format_of, positioned, read, write
+from pulsarium.pipeline.compaction.chunks import IN, CompactionTask, Spool, format_of, positioned, read, write
 from pulsarium.pipeline.compaction.opening import KeysOf
 from pulsarium.proto import compacted_values
 from tests.broker.model.compaction.sent import Sent, sent
@@ -93,7 +93,7 @@ def test_chunks_by_size(tmp_path: Path) -> None:
     for each in entries:
         spool.add([each])
     spool.close()
-    work = Work(str(tmp_path), spool.chunks)
+    work = CompactionTask(str(tmp_path), spool.chunks)
     found = [[row for batch in read(work.path(IN, chunk)) for row in positioned(batch)] for chunk in range(work.chunks)]
     assert [len(each) for each in found] == [2, 2, 1]
     assert [(Position(*where), entry) for each in found for where, entry in each] == entries
@@ -119,9 +119,9 @@ def test_a_file_is_whole_or_not_there(tmp_path: Path) -> None:
 
 
 def test_work_goes_through_a_file(tmp_path: Path) -> None:
-    work = Work(str(tmp_path), 3, True, "values", "local[2]", (("spark.driver.memory", "2g"),))
+    work = CompactionTask(str(tmp_path), 3, True, "values", "local[2]", (("spark.driver.memory", "2g"),))
     work.save()
-    assert Work.load(str(tmp_path)) == work
+    assert CompactionTask.load(str(tmp_path)) == work
     assert work.finished == 0
 
 

@@ -1,4 +1,7 @@
-"""Writes by `df.write` and `writeStream`, read back with the official client."""
+"""Writes by `df.write` and `writeStream`, read back with the official client.
+
+Checks of a stream that its topic deduplicates.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,10 @@ import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
 
-from pulsarium.pipeline.options import Connection
+from pulsarium.pipeline.options import ConnectionOptions, Options
 from pulsarium.pipeline.pulsar import Pulsar
+from pulsarium.pipeline.sink.once import NoDeduplication, Unchecked, require_deduplication
+from pulsarium.rest.policies import DEDUPLICATION
 from tests.foreign.broker_process import Address
 
 if TYPE_CHECKING:
@@ -27,7 +32,7 @@ def target(broker: Address) -> dict[str, str]:
 
 
 def make_partitions(broker: Address, topic: str, count: int) -> None:
-    with Pulsar(Connection(broker.service_url, broker.admin_url)) as made:
+    with Pulsar(ConnectionOptions(broker.service_url, broker.admin_url)) as made:
         made.call(made.client.admin.topics.create_partitioned_topic, topic, count)
 
 
@@ -222,3 +227,40 @@ def test_overwriting_a_topic_is_refused_by_spark_too(
     stream = counts.writeStream.outputMode("complete").format("pulsar").options(topic=deduplicated, **target)
     with pytest.raises(PySparkException, match="append-only"):
         run(stream, checkpoint)
+
+
+@pytest.fixture
+def connection(broker: Address) -> ConnectionOptions:
+    return ConnectionOptions(broker.service_url, broker.admin_url)
+
+
+def test_the_namespaces_policy_and_the_topics(connection: ConnectionOptions, topic: str) -> None:
+    """The topic policy overrides the namespace policy, and applies to partitions. The topic need not exist yet."""
+    namespace, local = f"public/{topic[-12:]}", topic.rpartition("/")[2]
+    topic = f"persistent://{namespace}/{local}"
+    with Pulsar(connection) as pulsar:
+        admin = pulsar.client.admin
+        pulsar.call(admin.namespaces.create_namespace, namespace)
+        with pytest.raises(
+            NoDeduplication, match=f"pulsarium admin namespaces set-deduplication --enable {namespace}\n"
+        ):
+            require_deduplication(connection, topic)
+        pulsar.call(admin.namespace_policies[DEDUPLICATION].set, namespace, True)
+        require_deduplication(connection, topic)
+        require_deduplication.cache_clear()
+        pulsar.call(admin.topics.create_partitioned_topic, topic, 2)
+        require_deduplication(connection, f"{topic}-partition-1")
+        pulsar.call(admin.topic_policies[DEDUPLICATION].set, topic, False)
+        for each in (topic, f"{topic}-partition-0"):
+            with pytest.raises(NoDeduplication):
+                require_deduplication(connection, each)
+        pulsar.call(admin.namespace_policies[DEDUPLICATION].set, namespace, False)
+        pulsar.call(admin.topic_policies[DEDUPLICATION].set, topic, True)
+        require_deduplication(connection, topic)
+
+
+def test_deduplication_is_not_checked_without_an_admin_url(broker: Address, topic: str) -> None:
+    with pytest.warns(Unchecked, match=r"admin\.url"):
+        require_deduplication(ConnectionOptions.of(Options({"service.url": broker.service_url})), topic)
+    with pytest.warns(Unchecked, match="cannot find out"):
+        require_deduplication(ConnectionOptions(broker.service_url, "http://127.0.0.1:1"), topic)

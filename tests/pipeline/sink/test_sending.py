@@ -22,7 +22,7 @@ from pulsarium.pipeline.columns.ragged import Numbers
 from pulsarium.pipeline.sink.once import by_content, sequence_ids
 from pulsarium.pipeline.sink.options import SinkOptions
 from pulsarium.pipeline.sink.sending import Sender, WriteFailed
-from pulsarium.pipeline.sink.written import Written
+from pulsarium.pipeline.sink.written import WrittenRows
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.client.both import run_on
@@ -131,7 +131,7 @@ async def die(
             await sender.abandon()
 
 
-async def send_all(inside: InProcess, count: int, batch: int = 0, name: str = "q-0", **options: str) -> Written:
+async def send_all(inside: InProcess, count: int, batch: int = 0, name: str = "q-0", **options: str) -> WrittenRows:
     async with sending_as(inside, name, **options) as sender:
         await sender.send(TOPIC, rows(count, batch * 1000), numbers(count, batch=batch))
         return await sender.finish()
@@ -139,9 +139,9 @@ async def send_all(inside: InProcess, count: int, batch: int = 0, name: str = "q
 
 async def test_a_batch_again_and_the_next(autojump_clock: MockClock) -> None:
     async with in_process(DEDUPLICATING) as inside:
-        assert await send_all(inside, 5) == Written(0, 5, 0, {TOPIC: 5})
-        assert await send_all(inside, 5) == Written(0, 5, 5, {TOPIC: 5})
-        assert await send_all(inside, 3, batch=1) == Written(0, 3, 0, {TOPIC: 3})
+        assert await send_all(inside, 5) == WrittenRows(0, 5, 0, {TOPIC: 5})
+        assert await send_all(inside, 5) == WrittenRows(0, 5, 5, {TOPIC: 5})
+        assert await send_all(inside, 3, batch=1) == WrittenRows(0, 3, 0, {TOPIC: 3})
         assert await stored(inside) == [b"%d" % n for n in (0, 1, 2, 3, 4, 1000, 1001, 1002)]
 
 
@@ -149,7 +149,7 @@ async def test_of_the_rows_that_the_broker_has_only_the_last_is_sent_again(autoj
     async with in_process(DEDUPLICATING) as inside:
         inside.partitioned(TOPIC, 2)
         await send_all(inside, 20)
-        assert await send_all(inside, 30) == Written(0, 30, 20, {TOPIC: 30})
+        assert await send_all(inside, 30) == WrittenRows(0, 30, 20, {TOPIC: 30})
         parts = [topic_of(inside, f"{TOPIC}-partition-{index}") for index in range(2)]
         assert [each.messages_in for each in parts] == [10 + 1 + 5] * 2
 

@@ -17,8 +17,8 @@ from pulsarium.pipeline.columns.names import METADATA
 from pulsarium.pipeline.options import BadOption
 from pulsarium.pipeline.source import entries, reading
 from pulsarium.pipeline.source.losses import DataLoss
-from pulsarium.pipeline.source.offsets import Split
-from pulsarium.pipeline.source.places import Position
+from pulsarium.pipeline.source.offsets import TopicRange
+from pulsarium.pipeline.source.places import ReadPosition
 from pulsarium.pipeline.source.reading import ReadError
 from pulsarium.pipeline.source.topics import NoSuchTopic
 from tests.foreign.broker_process import Address
@@ -176,8 +176,8 @@ def test_an_end_that_never_comes(broker: Address, topic: str) -> None:
     [*_, last] = publish(broker, topic, numbers(20))
     reader = batch_reader(options(broker, topic))
     [split] = reader.partitions()
-    assert isinstance(split, Split)
-    beyond = Split(split.topic, split.start, split.end._replace(ledger=last.ledger_id + 5))
+    assert isinstance(split, TopicRange)
+    beyond = TopicRange(split.topic, split.start, split.end._replace(ledger=last.ledger_id + 5))
     assert read(reader, [beyond]) == [numbers(20)]
 
 
@@ -210,7 +210,7 @@ def test_chunks_far_from_each_other(broker: Address, topic: str, monkeypatch: py
 
 
 def test_looking_back_further_each_time() -> None:
-    look_back = reading.LookBack(Position(0, 490), Position(0, 510))
+    look_back = reading.LookBack(ReadPosition(0, 490), ReadPosition(0, 510))
     look_back.orphan = (0, 500)
     look_back._size = 10
     assert [look_back.needed_from() for _ in range(3)] == [MessageId(0, 360), MessageId(0, 0), MessageId.earliest]

@@ -29,12 +29,11 @@ from pulsarium.pipeline.columns.kinds import BadMessage
 from pulsarium.pipeline.pulsar import Pulsar
 from pulsarium.pipeline.source import task
 from pulsarium.pipeline.source.losses import Watch
-from pulsarium.pipeline.source.offsets import Split
+from pulsarium.pipeline.source.offsets import TopicRange
 from pulsarium.pipeline.source.options import SourceOptions
-from pulsarium.pipeline.source.places import Position
+from pulsarium.pipeline.source.places import ReadPosition
 from pulsarium.pipeline.source.readers import PulsarReader
 from pulsarium.pipeline.source.reading import Reading
-from pulsarium.pipeline.source.topics import columns_of
 from tests.foreign.broker_process import Address
 from tests.pipeline.source.topics import options
 
@@ -143,19 +142,19 @@ def send(broker: Address, topic: str, schema: Schema[Any], sends: Send, count: i
 def both(broker: Address, topic: str, wanted: StructType | None = None) -> tuple[list[Any], list[Any], bool]:
     """Return all rows by entries and by messages, and whether reading by entries alone was enough."""
     given = SourceOptions.of(options(broker, topic))
-    wanted = wanted or columns_of(given).schema
+    wanted = wanted or given.columns().schema
     reader = PulsarReader(given, wanted)
     by_messages: list[Any] = []
     only_entries = True
     by_entries: list[Any] = []
     for split in reader.partitions():
-        assert isinstance(split, Split)
+        assert isinstance(split, TopicRange)
         own, others, is_done = both_of(reader._reading, split)
         by_entries, by_messages, only_entries = by_entries + own, by_messages + others, only_entries and is_done
     return by_entries, by_messages, only_entries
 
 
-def both_of(settings: Reading, split: Split) -> tuple[list[Any], list[Any], bool]:
+def both_of(settings: Reading, split: TopicRange) -> tuple[list[Any], list[Any], bool]:
     with Pulsar(settings.connection) as pulsar:
         watch = Watch(pulsar, split, fail=True)
         entries = task._Entries(pulsar, split, settings, watch)
@@ -269,10 +268,10 @@ def test_any_messages_and_any_cut(
     topic = f"persistent://public/default/any-{uuid4().hex}"
     send(broker, topic, BytesSchema(), lambda number: rows[number], len(rows), batching_max_messages=batch)
     given = SourceOptions.of(options(broker, topic))
-    reader = PulsarReader(given, columns_of(given).schema)
+    reader = PulsarReader(given, given.columns().schema)
     (split,) = reader.partitions()
-    assert isinstance(split, Split)
-    cut = Position(split.end.ledger, *cuts)
+    assert isinstance(split, TopicRange)
+    cut = ReadPosition(split.end.ledger, *cuts)
     parts = [replace(split, end=cut), replace(split, start=cut)] if split.start < cut < split.end else [split]
     found = [both_of(reader._reading, part) for part in parts]
     for own, others, only_entries in found:

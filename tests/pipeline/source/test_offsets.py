@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulsarium.pipeline.source.offsets import Split, TopicOffset, decode, encode, splits
-from pulsarium.pipeline.source.places import FIRST, Position
+from pulsarium.pipeline.source.offsets import TopicOffset, TopicRange, decode, encode, splits, subscription_of
+from pulsarium.pipeline.source.places import FIRST, ReadPosition
 
-positions = st.builds(Position, st.integers(0, 5), st.integers(0, 5), st.integers(0, 3))
+positions = st.builds(ReadPosition, st.integers(0, 5), st.integers(0, 5), st.integers(0, 3))
 offsets = st.dictionaries(
     st.sampled_from(["a", "b", "c"]), st.builds(TopicOffset, positions, st.lists(positions, max_size=4).map(tuple))
 )
@@ -20,18 +20,18 @@ offsets = st.dictionaries(
 
 @given(offsets)
 def test_json_and_back(kept: dict[str, TopicOffset]) -> None:
-    assert decode(json.loads(json.dumps(encode(kept)))) == kept
+    assert decode(json.loads(json.dumps(encode(kept, "s")))) == kept
 
 
 def test_equal_offsets_are_equal_texts() -> None:
-    one, other = TopicOffset(Position(1, 2)), TopicOffset(Position(3, 4), (Position(3, 1),))
-    assert json.dumps(encode({"a": one, "b": other})) == json.dumps(encode({"b": other, "a": one}))
+    one, other = TopicOffset(ReadPosition(1, 2)), TopicOffset(ReadPosition(3, 4), (ReadPosition(3, 1),))
+    assert json.dumps(encode({"a": one, "b": other}, "s")) == json.dumps(encode({"b": other, "a": one}, "s"))
 
 
 @given(offsets, offsets)
 def test_splits_cover_the_range_once(start: dict[str, TopicOffset], end: dict[str, TopicOffset]) -> None:
     end = {topic: TopicOffset(one.next, tuple(sorted(one.cuts))) for topic, one in end.items()}
-    found = splits(encode(start), encode(end))
+    found = splits(encode(start, "s"), encode(end, "s"))
     for topic, until in end.items():
         at = start[topic].next if topic in start else FIRST
         own = [split for split in found if split.topic == topic]
@@ -46,16 +46,21 @@ def test_splits_cover_the_range_once(start: dict[str, TopicOffset], end: dict[st
 
 
 def test_nothing_between_equal_offsets() -> None:
-    kept = encode({"a": TopicOffset(Position(1, 2), (Position(1, 1),))})
+    kept = encode({"a": TopicOffset(ReadPosition(1, 2), (ReadPosition(1, 1),))}, "s")
     assert splits(kept, kept) == []
 
 
 def test_a_new_topic_begins_at_its_first_message() -> None:
-    [split] = splits({}, encode({"a": TopicOffset(Position(1, 2))}))
-    assert split == Split("a", FIRST, Position(1, 2))
+    [split] = splits({}, encode({"a": TopicOffset(ReadPosition(1, 2))}, "s"))
+    assert split == TopicRange("a", FIRST, ReadPosition(1, 2))
 
 
-@pytest.mark.parametrize("kept", [{"a": {}}, {"a": {"next": "x"}}, {"a": 3}])
+@pytest.mark.parametrize("kept", [{"a": {}}, {"a": {"next": "1:2"}}, {"a": {"next": "x", "cuts": ""}}, {"a": 3}])
 def test_another_sources_checkpoint(kept: dict[str, dict[str, str]]) -> None:
     with pytest.raises(ValueError, match="not"):
         decode(kept)
+
+
+def test_offsets_without_a_subscription_are_of_another_source() -> None:
+    with pytest.raises(ValueError, match="the checkpoint is of another source"):
+        subscription_of({"a": {"next": "1:2", "cuts": ""}})

@@ -11,7 +11,7 @@ import pytest
 from pulsarium.pipeline.data_source import PulsarDataSource
 from pulsarium.pipeline.options import CONNECTION, BadOption
 from pulsarium.pipeline.source.options import OPTIONS, SourceOptions
-from pulsarium.pipeline.source.places import Earliest, Latest
+from pulsarium.pipeline.source.places import Earliest, EndOfTopic
 
 URL = {"service.url": "pulsar://localhost:6650", "topic": "t"}
 
@@ -19,9 +19,9 @@ URL = {"service.url": "pulsar://localhost:6650", "topic": "t"}
 def test_the_source_has_defaults() -> None:
     made = SourceOptions.of(URL)
     assert made.start.everywhere == Earliest()
-    assert made.end.everywhere == Latest()
+    assert made.end.everywhere == EndOfTopic()
     assert (made.min_partitions, made.max_records, made.max_bytes, made.fail_on_data_loss) == (0, 250_000, 0, True)
-    assert SourceOptions.of(URL, streaming=True).start.everywhere == Latest()
+    assert SourceOptions.of(URL, streaming=True).start.everywhere == EndOfTopic()
 
 
 def test_names_in_any_case() -> None:

@@ -1,4 +1,7 @@
-"""Positions in startingOffsets and endingOffsets, and times in startingTime and endingTime."""
+"""Positions in startingOffsets and endingOffsets, and times in startingTime and endingTime.
+
+Positions between messages.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,15 @@ import pytest
 from pulsarium.client import MessageId
 from pulsarium.pipeline.options import BadOption, Options
 from pulsarium.pipeline.source.places import (
+    FIRST,
     AtIndex,
     AtMessage,
     AtTime,
     Earliest,
-    Latest,
+    EndOfTopic,
     Place,
     Places,
+    ReadPosition,
     ending,
     starting,
 )
@@ -24,14 +29,14 @@ T, PARTITION = "persistent://public/default/t", "persistent://public/default/t-p
 
 
 def start(text: str, option: str = "startingOffsets") -> Places:
-    return starting(Options({option: text}), Latest())
+    return starting(Options({option: text}), EndOfTopic())
 
 
 @pytest.mark.parametrize(
     ("text", "place"),
     [
         ("earliest", Earliest()),
-        (" Latest ", Latest()),
+        (" Latest ", EndOfTopic()),
         ("8:11", AtMessage(MessageId(8, 11))),
         ("8:11:-1:3", AtMessage(MessageId(8, 11, -1, 3))),
         ("index:12", AtIndex(12)),
@@ -63,10 +68,10 @@ def test_by_topic_as_pulsars_connector_has_it() -> None:
     places = start(json.dumps({"t-partition-1": own, "t": "earliest"}))
     assert places.of(PARTITION) == AtMessage(MessageId(200, 11, 1, 3, 5))
     assert places.of(T + "-partition-0") == Earliest()  # the offset of the whole topic
-    assert places.of("persistent://public/default/other") == Latest()  # the default
+    assert places.of("persistent://public/default/other") == EndOfTopic()  # the default
 
 
-@pytest.mark.parametrize(("message_id", "place"), [(MessageId.earliest, Earliest()), (MessageId.latest, Latest())])
+@pytest.mark.parametrize(("message_id", "place"), [(MessageId.earliest, Earliest()), (MessageId.latest, EndOfTopic())])
 def test_the_connectors_ids_for_the_ends(message_id: MessageId, place: Place) -> None:
     assert start(json.dumps({"t": list(message_id.serialize())})).of(T) == place
 
@@ -81,13 +86,13 @@ def test_a_place_may_be_a_time() -> None:
 
 def test_either_offsets_or_times() -> None:
     with pytest.raises(BadOption, match="give only one of the options"):
-        starting(Options({"startingOffsets": "earliest", "startingTime": "1"}), Latest())
+        starting(Options({"startingOffsets": "earliest", "startingTime": "1"}), EndOfTopic())
 
 
 def test_nothing_ends_at_the_earliest() -> None:
     with pytest.raises(BadOption, match="cannot be earliest"):
         ending(Options({"endingOffsets": '{"t": "earliest"}'}))
-    assert ending(Options({})) == Places(Latest())
+    assert ending(Options({})) == Places(EndOfTopic())
 
 
 def test_places_of_topics_that_are_not_read() -> None:
@@ -96,3 +101,29 @@ def test_places_of_topics_that_are_not_read() -> None:
     places.check([T], "startingOffsets")
     with pytest.raises(BadOption, match=f'"startingOffsets" names {T}, which is not read'):
         places.check(["persistent://public/default/u"], "startingOffsets")
+
+
+@pytest.mark.parametrize("position", [ReadPosition(3, 4), ReadPosition(3, 4, 5), FIRST, ReadPosition(2**62, 0)])
+def test_text_and_back(position: ReadPosition) -> None:
+    assert ReadPosition.parse(str(position)) == position
+
+
+def test_text_is_what_pulsar_writes() -> None:
+    assert str(ReadPosition(3, 4)) == "3:4"
+    assert str(ReadPosition(3, 4, 5)) == "3:4:-1:5"
+
+
+def test_behind_a_message() -> None:
+    assert ReadPosition.behind(MessageId(3, 4)) == ReadPosition(3, 5)
+    assert ReadPosition.behind(MessageId(3, 4, 0, 1, 3)) == ReadPosition(3, 4, 2)
+    assert ReadPosition.behind(MessageId(3, 4, 0, 2, 3)) == ReadPosition(3, 5)
+    assert ReadPosition.behind(MessageId(3, 4, 0, 2)) == ReadPosition(3, 4, 3)  # of a batch of unknown size
+
+
+def test_positions_are_ordered_by_ledger_entry_and_batch_index() -> None:
+    assert FIRST < ReadPosition(0, 0) < ReadPosition(0, 0, 1) < ReadPosition(0, 1) < ReadPosition(1, 0)
+
+
+def test_message_id_to_begin_at() -> None:
+    assert ReadPosition(3, 4).message_id() == MessageId(3, 4)
+    assert ReadPosition(3, 4, 2).message_id() == MessageId(3, 4, batch_index=2)

@@ -17,10 +17,10 @@ from pulsarium.client import AvroSchema, Client, MessageId
 from pulsarium.client.producer import topic_producer
 from pulsarium.client.schema import versions
 from pulsarium.pipeline.columns.columns import Columns
-from pulsarium.pipeline.options import Connection
+from pulsarium.pipeline.options import ConnectionOptions
 from pulsarium.pipeline.source import reading
-from pulsarium.pipeline.source.offsets import Split
-from pulsarium.pipeline.source.places import FIRST, Position
+from pulsarium.pipeline.source.offsets import TopicRange
+from pulsarium.pipeline.source.places import FIRST, ReadPosition
 from pulsarium.pipeline.source.reading import ReadError, Reading, SplitReader
 from pulsarium.proto.entry import build
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -33,12 +33,15 @@ FAR = 100.0  # seconds: no batch is sent because of its delay
 
 
 def reading_of(columns: Columns | None = None, wanted: StructType = VALUE, queue: int = 3) -> Reading:
-    return Reading(Connection("pulsar://here:6650"), columns or Columns.of(None), wanted, 5.0, queue)
+    return Reading(ConnectionOptions("pulsar://here:6650"), columns or Columns.of(None), wanted, 5.0, queue)
 
 
-async def read(client: Client, start: Position, end: Position, *, inside: InProcess | None = None) -> list[Any]:
+async def read(client: Client, start: ReadPosition, end: ReadPosition, *, inside: InProcess | None = None) -> list[Any]:
     """Return the values of a split. With `inside`, cut the connection twice."""
-    split, builder = SplitReader(client, Split(TOPIC, start, end), reading_of()), Columns.of(None).for_reading(VALUE)
+    split, builder = (
+        SplitReader(client, TopicRange(TOPIC, start, end), reading_of()),
+        Columns.of(None).for_reading(VALUE),
+    )
     found: list[Any] = []
     breaks, is_done = 2 if inside is not None else 0, False
     try:
@@ -53,8 +56,8 @@ async def read(client: Client, start: Position, end: Position, *, inside: InProc
     return found
 
 
-def behind(message_id: MessageId) -> Position:
-    return Position(message_id.ledger_id, message_id.entry_id + 1)
+def behind(message_id: MessageId) -> ReadPosition:
+    return ReadPosition(message_id.ledger_id, message_id.entry_id + 1)
 
 
 @given(
@@ -71,7 +74,9 @@ def test_splits_have_each_message_once(
         async with in_process() as inside, inside.client() as client:
             sent, last = await publish(client, batches, chunks)
             end = behind(last)
-            inner = sorted({place for entry, index in cuts if (place := Position(last.ledger_id, entry, index)) < end})
+            inner = sorted(
+                {place for entry, index in cuts if (place := ReadPosition(last.ledger_id, entry, index)) < end}
+            )
             edges, found = [FIRST, *inner, end], []
             with mock.patch.object(reading, "ROWS", 2):
                 for one, other in pairwise(edges):
@@ -130,7 +135,7 @@ def test_a_last_chunk_that_comes_while_the_broker_is_asked(patience: float) -> N
         async with in_process() as inside, inside.client() as client:
             last = (await publish(client, [1], [4]))[1]
             with mock.patch.object(reading, "PATIENCE", patience):
-                found = await read(client, Position(*last.entry), behind(last))
+                found = await read(client, ReadPosition(*last.entry), behind(last))
             assert found == [b"0" + b"x" * 240]
 
     run_on("trio", test, jump=True)
@@ -154,7 +159,7 @@ def test_a_registry_that_takes_its_time() -> None:
         async with in_process() as inside, inside.client() as client:
             async with client.create_producer(TOPIC, schema=schema) as producer:
                 last = await producer.send(Order("Ada"))
-            split = SplitReader(client, Split(TOPIC, FIRST, behind(last)), reading_of(columns, wanted))
+            split = SplitReader(client, TopicRange(TOPIC, FIRST, behind(last)), reading_of(columns, wanted))
             builder = columns.for_reading(wanted)
             with mock.patch.object(versions, "fetch", slow):
                 assert await split.fill(builder)

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
+from click.testing import CliRunner
 
+from pulsarium.cli.main import cli
 from pulsarium.client import MessageId, connect
 from tests.foreign.broker_process import Address
 
-from .topics import admin, numbers, options, publish
+from .topics import admin, numbers, options, publish, unload
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -97,6 +99,41 @@ def test_a_stream_over_several_runs(
     run(spark, given, checkpoint, tmp_path / "out")
     values = [row[0] for row in spark.read.parquet(str(tmp_path / "out")).collect()]
     assert sorted(values) == [f"{number:6d}" for number in range(1100)]
+
+
+def test_two_queries_of_one_dataframe_read_everything_until_they_are_abandoned(
+    spark: SparkSession, broker: Address, topic: str, checkpoint: str
+) -> None:
+    publish(broker, topic, numbers(10))
+    given = options(broker, topic, startingOffsets="earliest", admin_url=None)
+    rows = spark.readStream.format("pulsar").options(**given).load().selectExpr("cast(value as string) value")
+    got: dict[str, list[str]] = {"one": [], "other": []}
+
+    def run_again(name: str) -> None:
+        def keep(batch: Any, _: int) -> None:
+            got[name] += [row[0] for row in batch.collect()]
+
+        writer = rows.writeStream.foreachBatch(keep).option("checkpointLocation", f"{checkpoint}/{name}")
+        writer.trigger(availableNow=True).start().awaitTermination()
+
+    def subscriptions() -> list[str]:
+        return admin(broker, lambda found: found.topics.get_subscriptions(topic))
+
+    run_again("one")
+    run_again("other")
+    publish(broker, topic, numbers(10, 10))
+    run_again("one")
+    run_again("one")  # has committed everything
+    unload(broker, topic)
+    admin(broker, lambda found: found.topics.trim_topic(topic))
+    run_again("other")
+    assert got == {name: [one.decode() for one in numbers(20)] for name in ("one", "other")}
+    assert len(subscriptions()) == 2
+    for left, name in ((1, "one"), (0, "other")):
+        command = ["abandon", f"{checkpoint}/{name}", "--url", broker.service_url]
+        result = CliRunner().invoke(cli, command)
+        assert (result.output, result.exit_code) == (f"{topic}: deleted the subscription\n", 0)
+        assert len(subscriptions()) == left
 
 
 @pytest.mark.heavy

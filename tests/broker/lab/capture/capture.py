@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pulsarium.capture.file import Record
+from pulsarium.capture.file import CaptureRecord
 from pulsarium.capture.lint.checker import Walk
 
 
-def told(records: Iterable[Record]) -> list[str]:
+def told(records: Iterable[CaptureRecord]) -> list[str]:
     """Return the sender and the command of each record, such as `client SEND`, or its kind, such as `broker closed:
     why`."""
     walk = Walk()
@@ -21,7 +21,7 @@ def told(records: Iterable[Record]) -> list[str]:
     return found
 
 
-def violations(records: Iterable[Record]) -> list[str]:
+def violations(records: Iterable[CaptureRecord]) -> list[str]:
     """Return the rules of the protocol that the records violate, each with its detail."""
     walk = Walk(judging=True)
     return [f"{each.rule.name}: {each.detail}" for record in records for each in walk.feed(record)[1].violations]

@@ -15,8 +15,10 @@ from pulsarium.broker.lab.capture import Capture
 from pulsarium.broker.lab.capture.store import Memory
 from pulsarium.broker.lab.faults import Corrupt, Delay, Duplicate
 from pulsarium.broker.server import open_core
-from pulsarium.capture.file import CaptureReader, Kind
+from pulsarium.broker.session.session import sessions_of
+from pulsarium.capture.file import CaptureReader, EventKind
 from pulsarium.proto.commands import Direction
+from tests.broker.lab.attended import is_attended
 from tests.broker.lab.capture.capture import told, violations
 from tests.broker.wire import Bed, Type, plain
 
@@ -24,9 +26,7 @@ CLIENT, BROKER = Direction.CLIENT, Direction.BROKER
 
 
 def lab_of(bed: Bed) -> Lab:
-    lab = bed.broker.cluster.lab
-    assert lab is not None
-    return lab
+    return bed.broker.cluster.attached(Lab)
 
 
 async def everyday(bed: Bed) -> None:
@@ -39,7 +39,7 @@ async def everyday(bed: Bed) -> None:
     await wire.ack(position)
     await wire.aclose()
     with trio.fail_after(5):
-        while bed.broker.sessions:
+        while sessions_of(bed.broker):
             await trio.testing.wait_all_tasks_blocked()
 
 
@@ -75,13 +75,13 @@ async def test_every_frame_of_both_sides_is_captured(bed: Bed, tmp_path: Path) -
 async def test_nothing_is_in_the_way_once_it_has_ended(bed: Bed) -> None:
     wire = await bed.connect()
     capture = lab_of(bed).captures.start()
-    [session] = bed.broker.sessions
+    [session] = sessions_of(bed.broker)
     taps = [session.outgoing.tap]
     capture.stop()
     capture.stop()
     taps.append(session.outgoing.tap)
     assert [each is None for each in taps] == [False, True]
-    assert bed.broker.cluster.hooks is None
+    assert not is_attended(bed.broker.cluster)
     await wire.alive()
     assert capture.frames == 0
 
@@ -93,8 +93,11 @@ async def test_a_connection_that_was_open_has_no_opening(bed: Bed) -> None:
     young = await bed.connect()
     await young.alive()
     records = list(capture.records())
-    assert [each.kind for each in records if each.connection == records[0].connection] == [Kind.FRAME, Kind.FRAME]
-    assert next(each.kind for each in records if each.connection != records[0].connection) is Kind.OPENED
+    assert [each.kind for each in records if each.connection == records[0].connection] == [
+        EventKind.FRAME,
+        EventKind.FRAME,
+    ]
+    assert next(each.kind for each in records if each.connection != records[0].connection) is EventKind.OPENED
     assert violations(records) == []
 
 
@@ -133,8 +136,8 @@ async def test_several_brokers_are_one_capture(tmp_path: Path) -> None:
         await bed.connect(broker=1)
         nursery.cancel_scope.cancel()
     records = list(CaptureReader().feed((tmp_path / "run.pulscap").read_bytes()))
-    assert len({each.note["broker"] for each in records if each.kind is Kind.OPENED}) == 2
-    assert [each.kind for each in records].count(Kind.CLOSED) == 2
+    assert len({each.note["broker"] for each in records if each.kind is EventKind.OPENED}) == 2
+    assert [each.kind for each in records].count(EventKind.CLOSED) == 2
 
 
 async def test_a_failed_write_ends_the_capture_and_not_the_broker(

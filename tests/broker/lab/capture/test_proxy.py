@@ -11,9 +11,9 @@ import trio
 import trio.testing
 
 from pulsarium.broker.config import Config, ServeOptions
-from pulsarium.broker.lab.capture.proxy import Target, proxying
+from pulsarium.broker.lab.capture.proxy import ProxiedBroker, proxying
 from pulsarium.broker.server import open_broker
-from pulsarium.capture.file import CaptureReader, Kind, Record
+from pulsarium.capture.file import CaptureReader, CaptureRecord, EventKind
 from pulsarium.proto.framing import frame
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.lab.capture.capture import told, violations
@@ -23,22 +23,22 @@ from tests.client.refusing import refusing_port
 
 
 async def dial(url: str) -> Wire:
-    target = Target.of(url)
+    target = ProxiedBroker.of(url)
     return Wire(await trio.open_tcp_stream(target.host, target.port))
 
 
-def read(path: Path) -> list[Record]:
+def read(path: Path) -> list[CaptureRecord]:
     return list(CaptureReader().feed(path.read_bytes()))
 
 
 @asynccontextmanager
-async def broker_that(talks: Callable[[trio.SocketStream], Awaitable[None]]) -> AsyncIterator[Target]:
+async def broker_that(talks: Callable[[trio.SocketStream], Awaitable[None]]) -> AsyncIterator[ProxiedBroker]:
     """Serve `talks` as a broker on loopback, and yield its address."""
     with trio.fail_after(HANGS):
         async with trio.open_nursery() as nursery:
             [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
             nursery.start_soon(trio.serve_listeners, talks, [listener])
-            yield Target("127.0.0.1", listener.socket.getsockname()[1])
+            yield ProxiedBroker("127.0.0.1", listener.socket.getsockname()[1])
             nursery.cancel_scope.cancel()
 
 
@@ -46,7 +46,10 @@ async def test_a_broker_of_ours_through_the_proxy(tmp_path: Path) -> None:
     path = tmp_path / "run.pulscap"
     options = ServeOptions(config=Config(brokerServicePort=0, webServicePort=0))
     with trio.fail_after(HANGS):
-        async with open_broker(options) as running, proxying(Target.of(running.service_url), path) as (proxy, url):
+        async with (
+            open_broker(options) as running,
+            proxying(ProxiedBroker.of(running.service_url), path) as (proxy, url),
+        ):
             wire = await dial(url)
             await wire.connect()
             await wire.producer(producer_name="p")
@@ -64,7 +67,7 @@ async def test_a_broker_of_ours_through_the_proxy(tmp_path: Path) -> None:
         *("client opened", "client CONNECT", "client PRODUCER", "client SUBSCRIBE", "client FLOW", "client SEND"),
         *("client ACK", "client closed"),
     ]
-    assert sum(each.kind is Kind.FRAME for each in records) == 12
+    assert sum(each.kind is EventKind.FRAME for each in records) == 12
 
 
 async def test_clients_of_a_cluster_stay_on_the_proxy(tmp_path: Path) -> None:
@@ -105,7 +108,7 @@ async def test_a_proxy_on_all_addresses_names_itself_as_the_client_knows_it(tmp_
             await stream.receive_some()
 
     async with broker_that(talks) as target, proxying(target, tmp_path / "run.pulscap", host="0.0.0.0") as (_, url):
-        port = Target.of(url).port
+        port = ProxiedBroker.of(url).port
         wire = await dial(f"pulsar://127.0.0.1:{port}")
         await wire.send(Type.LOOKUP, topic=TOPIC, request_id=1)
         answer: pb.CommandLookupTopicResponse = await wire.expect(Type.LOOKUP_RESPONSE)
@@ -116,7 +119,7 @@ async def test_a_proxy_on_all_addresses_names_itself_as_the_client_knows_it(tmp_
 async def test_a_host_that_is_no_name(tmp_path: Path) -> None:
     path = tmp_path / "run.pulscap"
     with trio.fail_after(HANGS):
-        async with proxying(Target.of("pulsar://a..b:1"), path) as (_, url):
+        async with proxying(ProxiedBroker.of("pulsar://a..b:1"), path) as (_, url):
             wire = await dial(url)
             await wire.closed()
             await wire.aclose()
@@ -126,13 +129,13 @@ async def test_a_host_that_is_no_name(tmp_path: Path) -> None:
 async def test_a_broker_that_is_not_there(tmp_path: Path) -> None:
     path = tmp_path / "run.pulscap"
     with refusing_port() as port, trio.fail_after(HANGS):
-        async with proxying(Target("127.0.0.1", port), path) as (_, url):
+        async with proxying(ProxiedBroker("127.0.0.1", port), path) as (_, url):
             wire = await dial(url)
             await wire.closed()
             await wire.aclose()
     opened, closed = read(path)
     assert opened.note["broker"] == f"pulsar://127.0.0.1:{port}"
-    assert (closed.kind, closed.sender.value) == (Kind.CLOSED, "broker")
+    assert (closed.kind, closed.sender.value) == (EventKind.CLOSED, "broker")
     assert closed.note["reason"].startswith("cannot connect to pulsar://127.0.0.1:")
 
 
@@ -175,7 +178,7 @@ async def test_half_a_frame_goes_on_and_is_recorded_at_its_end(tmp_path: Path) -
         assert await wire.stream.receive_some() == whole[:6]
         assert await wire.stream.receive_some() == b""
         await wire.aclose()
-    assert {(each.sender.value, each.size) for each in read(path) if each.kind is Kind.FRAME} >= {("broker", 6)}
+    assert {(each.sender.value, each.size) for each in read(path) if each.kind is EventKind.FRAME} >= {("broker", 6)}
 
 
 async def test_a_capture_that_cannot_go_on_does_not_stop_the_proxy(
@@ -211,8 +214,8 @@ async def test_a_capture_that_cannot_go_on_does_not_stop_the_proxy(
     ],
 )
 def test_the_target_of_a_proxy_is_the_first_host_of_its_url(url: str, target: tuple[str, int]) -> None:
-    assert Target.of(url) == target
-    assert Target.of(str(Target.of(url))) == target
+    assert ProxiedBroker.of(url) == target
+    assert ProxiedBroker.of(str(ProxiedBroker.of(url))) == target
 
 
 @pytest.mark.parametrize(
@@ -220,4 +223,4 @@ def test_the_target_of_a_proxy_is_the_first_host_of_its_url(url: str, target: tu
 )
 def test_a_target_without_a_plain_port_is_refused(url: str) -> None:
     with pytest.raises(ValueError, match="pulsar://HOST:PORT is wanted"):
-        Target.of(url)
+        ProxiedBroker.of(url)

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from pulsarium.broker.lab.lab import Lab
-from pulsarium.broker.lab.rest.capture import FIRST, PACKETS
-from pulsarium.capture.file import CaptureReader, Kind, Record
+from pulsarium.broker.web.lab.capture import FIRST, PACKETS
+from pulsarium.capture.file import CaptureReader, CaptureRecord, EventKind
 from pulsarium.capture.pcap.blocks import Packet, PacketReader
 from pulsarium.capture.pcap.importer import Importer
-from tests.broker.admin.rest import Answer, Rest, rest_of
+from tests.broker.web.admin.rest import Answer, Rest, rest_of
 from tests.broker.wire import Bed, plain
 
 ROOT = "/lab/captures"
@@ -27,9 +27,7 @@ async def rest(bed: Bed, tmp_path: Path) -> Rest:
 
 
 def lab_of(bed: Bed) -> Lab:
-    lab = bed.broker.cluster.lab
-    assert lab is not None
-    return lab
+    return bed.broker.cluster.attached(Lab)
 
 
 def packets_of(answer: Answer) -> list[Packet]:
@@ -49,7 +47,7 @@ async def lines(rest: Rest, url: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in answer.body.splitlines()]
 
 
-async def records(rest: Rest, url: str) -> tuple[int, list[Record]]:
+async def records(rest: Rest, url: str) -> tuple[int, list[CaptureRecord]]:
     answer = await rest.call("GET", url)
     assert answer.status == 200, answer
     return int(answer.headers[FIRST.lower()]), list(CaptureReader().feed(answer.body))
@@ -100,8 +98,8 @@ async def test_a_capture_is_downloaded_as_packets(bed: Bed, rest: Rest) -> None:
     for packet in packets:
         importer.feed(packet)
     _, kept = await records(rest, f"{capture}/records")
-    frames = [each.data for each in CaptureReader().feed(bytes(imported)) if each.kind is Kind.FRAME]
-    assert frames == [each.data for each in kept if each.kind is Kind.FRAME]
+    frames = [each.data for each in CaptureReader().feed(bytes(imported)) if each.kind is EventKind.FRAME]
+    assert frames == [each.data for each in kept if each.kind is EventKind.FRAME]
 
 
 async def test_packets_of_a_lost_file_are_refused(rest: Rest, tmp_path: Path) -> None:

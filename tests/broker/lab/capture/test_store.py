@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pulsarium.broker.lab.capture import store
 from pulsarium.broker.lab.capture.store import File, Memory, Store
-from pulsarium.capture.file import CaptureReader, CaptureWriter, Header, Kind, Record
+from pulsarium.capture.file import CaptureReader, CaptureRecord, CaptureWriter, EventKind, Header
 from pulsarium.proto.commands import Direction
 
 HEADER = Header(1, "a broker")
@@ -23,7 +23,7 @@ RECORDS = st.lists(st.binary(max_size=300), max_size=30)
 def fill(kept: Store, frames: list[bytes]) -> None:
     writer = CaptureWriter(kept.write, HEADER)
     for number, data in zip(count(1), frames):
-        writer.record(Record(Kind.FRAME, number, Direction.CLIENT, 0, 0, data, len(data)))
+        writer.record(CaptureRecord(EventKind.FRAME, number, Direction.CLIENT, 0, 0, data, len(data)))
 
 
 def read(kept: Store, after: int = 0, most: int = 1 << 20) -> list[tuple[int, bytes]]:

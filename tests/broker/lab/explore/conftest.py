@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 import trio
 
-from pulsarium.broker.lab.explore.explorer import Explorer, Run
+from pulsarium.broker.lab import Lab
+from pulsarium.broker.lab.explore.explorer import Explorer, PlannedRun
 from pulsarium.broker.lab.explore.kinds import check
 from pulsarium.broker.lab.explore.plan import Scripted
 from pulsarium.broker.lab.explore.script import read
@@ -17,12 +18,11 @@ from tests.broker.wire import Bed
 @pytest.fixture
 async def explored(bed: Bed) -> AsyncIterator[Callable[..., object]]:
     """Return a function that starts an exploration with the decisions in the given texts, and returns its run."""
-    lab = bed.broker.cluster.lab
-    assert lab is not None
+    lab = bed.broker.cluster.attached(Lab)
     async with trio.open_nursery() as nursery:
 
-        async def start(*texts: str) -> Run:
-            run = Run(Scripted(check(read(texts))))
+        async def start(*texts: str) -> PlannedRun:
+            run = PlannedRun(Scripted(check(read(texts))))
             await nursery.start(Explorer(lab, run).run)
             return run
 

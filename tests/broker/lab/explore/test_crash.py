@@ -9,7 +9,8 @@ import trio
 import trio.testing
 
 from pulsarium.broker.config import Config
-from pulsarium.broker.lab.explore.explorer import Explorer, Run
+from pulsarium.broker.lab import Lab
+from pulsarium.broker.lab.explore.explorer import Explorer, PlannedRun
 from pulsarium.broker.lab.explore.plan import Scripted
 from pulsarium.broker.lab.explore.script import read
 from pulsarium.broker.storage.lasting import LastingStorage
@@ -26,9 +27,8 @@ async def real() -> AsyncIterator[Bed]:
 
 
 async def crash(bed: Bed, nursery: trio.Nursery, text: str) -> None:
-    lab = bed.broker.cluster.lab
-    assert lab is not None
-    await nursery.start(Explorer(lab, Run(Scripted(read([text])))).run)
+    lab = bed.broker.cluster.attached(Lab)
+    await nursery.start(Explorer(lab, PlannedRun(Scripted(read([text])))).run)
 
 
 async def consumer(bed: Bed) -> Wire:

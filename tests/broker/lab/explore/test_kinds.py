@@ -10,19 +10,21 @@ import pytest
 import trio.testing
 
 from pulsarium.broker.config import Config
-from pulsarium.broker.lab.explore.explorer import Run
+from pulsarium.broker.lab import Lab
+from pulsarium.broker.lab.explore.explorer import PlannedRun
 from pulsarium.broker.lab.explore.kinds import KINDS, START
 from pulsarium.broker.lab.explore.plan import Scripted
 from pulsarium.broker.lab.explore.report import listed
 from pulsarium.broker.lab.explore.script import read
 from pulsarium.broker.lab.tap import SessionTap
+from pulsarium.broker.session.session import sessions_of
 from pulsarium.proto import entry as entries
 from pulsarium.proto.commands import COMMANDS, Direction
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.commands.coordinators import begin, using
 from tests.broker.wire import TOPIC, Bed, Earliest, Individual, Type, Wire, message_id, plain
 
-Start = Callable[..., Awaitable[Run]]
+Start = Callable[..., Awaitable[PlannedRun]]
 SHARED, FAILOVER, KEY_SHARED = (
     pb.CommandSubscribe.SubType.Value(name) for name in ("Shared", "Failover", "Key_Shared")
 )
@@ -176,9 +178,8 @@ class Sent:
 
 async def test_swapped_messages_are_seen_at_the_time_of_the_later_one(bed: Bed, sender: Wire, explored: Start) -> None:
     """Otherwise a message would be seen before the end of the connection from which it comes again."""
-    lab, seen = bed.broker.cluster.lab, Sent()
-    assert lab is not None
-    lab.observe(seen)
+    lab, seen = bed.broker.cluster.attached(Lab), Sent()
+    lab.taps.observe(seen)
     await explored("slow-delivery MESSAGE 0 0.3", "reorder MESSAGE 1")
     wire = await consumer(bed, type=SHARED)
     await sender.publish(A)
@@ -257,6 +258,44 @@ async def test_a_slow_acknowledgement_still_counts(bed: Bed, sender: Wire, explo
     assert bed.subscription().cursor.backlog() == 0
 
 
+@pytest.mark.parametrize(
+    "decision",
+    [
+        "slow-consumer CLOSE_CONSUMER 0 0.1",
+        "slow-consumer SUBSCRIBE 1 0.1",
+        "slow-consumer FLOW 1 0.1",
+        "slow-consumer REDELIVER_UNACKNOWLEDGED_MESSAGES 0 0.1",
+    ],
+)
+async def test_a_consumer_that_is_opened_again_slowly_gets_everything(
+    bed: Bed, sender: Wire, explored: Start, decision: str
+) -> None:
+    run = await explored(decision)
+    wire = await consumer(bed, type=SHARED)
+    await sender.publish(A, B)
+    await wire.payloads(2)
+    await wire.send(Type.REDELIVER_UNACKNOWLEDGED_MESSAGES, consumer_id=0)
+    await wire.ask(Type.CLOSE_CONSUMER, consumer_id=0)
+    wire.inbox.clear()
+    await wire.subscribe(type=SHARED, consumer_id=1)
+    await wire.flow(consumer_id=1)
+    assert await wire.payloads(2) == [b"a", b"b"]
+    assert len(run.made) == 1
+
+
+@pytest.mark.parametrize("kind", ["close-before", "close-after"])
+async def test_a_consumer_is_gone_when_its_connection_ends_at_its_closing(
+    bed: Bed, wire: Wire, sender: Wire, explored: Start, kind: str
+) -> None:
+    await explored(f"{kind} CLOSE_CONSUMER 0")
+    closing = await consumer(bed)
+    await closing.write(closing.numbered(Type.CLOSE_CONSUMER, consumer_id=0))
+    await closing.closed()
+    other = await consumer(bed)  # an Exclusive one
+    await sender.publish(A)
+    assert await other.payloads(1) == [b"a"]
+
+
 async def test_a_delayed_message_comes_late_within_its_tick(bed: Bed, sender: Wire, explored: Start) -> None:
     run = await explored("late-delayed MESSAGE 0 0.5")
     wire = await consumer(bed, type=SHARED)
@@ -285,7 +324,7 @@ async def test_a_transaction_times_out(bed: Bed, explored: Start) -> None:
 
 
 def test_small_dispatch_is_a_setting_of_the_start() -> None:
-    run = Run(Scripted(read(["small-dispatch START 0"])))
+    run = PlannedRun(Scripted(read(["small-dispatch START 0"])))
     assert run.settings() == KINDS["small-dispatch"].config
 
 
@@ -307,4 +346,4 @@ def test_the_list_has_each_kind_with_its_reason() -> None:
 
 
 async def test_without_an_exploration_connections_have_no_tap(bed: Bed, sender: Wire, explored: Start) -> None:
-    assert all(session.outgoing.tap is None for session in bed.broker.sessions)
+    assert all(session.outgoing.tap is None for session in sessions_of(bed.broker))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from pulsarium.broker.lab import Lab
 from pulsarium.broker.lab.faults import Faults
 from tests.broker.wire import Bed
 
@@ -14,8 +15,7 @@ from tests.broker.wire import Bed
 @pytest.fixture
 def faults(bed: Bed) -> Faults:
     """Return the fault rules of the test's broker. None exists yet."""
-    lab = bed.broker.cluster.lab
-    assert lab is not None
+    lab = bed.broker.cluster.attached(Lab)
     return lab.faults
 
 

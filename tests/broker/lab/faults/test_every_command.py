@@ -2,58 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from pulsarium.broker.broker import Broker
+from pulsarium.broker.cluster import Broker
 from pulsarium.broker.commands.answers import ABOUT_THE_CONNECTION, can_be_refused, has_answer
 from pulsarium.broker.lab.faults import Answer, Close, Drop, Duplicate, FaultError, Faults
-from pulsarium.broker.session.session import Session
+from pulsarium.broker.session.session import Session, Sessions, sessions_of
 from pulsarium.proto.commands import COMMANDS, CommandSpec, Direction
 from pulsarium.proto.framing import frame
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.broker.commands.minimal import minimal_command
-from tests.broker.wire import TOPIC, Bed, Type, Wire, frame_of, plain
+from tests.broker.commands.minimal import at_work, command_of, name_of
+from tests.broker.wire import Bed, Type, Wire, frame_of, plain
+from yardsticks.bench.minimal import FROM_CLIENTS, ID
 
-FROM_CLIENTS = [spec for spec in COMMANDS.values() if spec.direction is not Direction.BROKER]
 FROM_BROKERS = [spec for spec in COMMANDS.values() if spec.direction is not Direction.CLIENT]
-ID = 77
-
-
-def name_of(spec: CommandSpec) -> str:
-    return spec.name
 
 
 def handled(broker: Broker, spec: CommandSpec) -> bool:
-    return spec.type in broker.handlers
-
-
-def command_of(spec: CommandSpec) -> pb.BaseCommand:
-    """Return the smallest valid command of this kind, with ids and names that the broker can answer."""
-    command = minimal_command(spec.type)
-    body: Any = getattr(command, spec.field)
-    if "request_id" in body.DESCRIPTOR.fields_by_name:
-        body.request_id = ID
-    if spec.type == Type.SUBSCRIBE:
-        body.consumer_id = 9
-    if spec.type == Type.END_TXN_ON_PARTITION:
-        body.topic = TOPIC
-    if spec.type == Type.END_TXN_ON_SUBSCRIPTION:
-        body.subscription.topic, body.subscription.subscription = TOPIC, "sub"
-    return command
-
-
-async def at_work(bed: Bed, spec: CommandSpec) -> Wire:
-    """Return a connection on which the broker answers the command. It has a producer 0 and a consumer 0 where they do
-    not interfere."""
-    if spec.type == Type.CONNECT:
-        return bed.dial()
-    wire = await bed.connect(flags=["supports_topic_watchers"])
-    if spec.type != Type.PRODUCER:
-        await wire.producer()
-    await wire.subscribe()
-    return wire
+    return spec.type in broker.cluster.attached(Sessions).handlers(broker.profile)
 
 
 async def answers_to(wire: Wire, spec: CommandSpec) -> list[pb.BaseCommand]:
@@ -135,7 +101,7 @@ async def test_the_connection_is_closed_instead_of_an_answer(faults: Faults, bed
 
 
 def session_of(bed: Bed) -> Session:
-    (session,) = bed.broker.sessions
+    (session,) = sessions_of(bed.broker)
     return session
 
 

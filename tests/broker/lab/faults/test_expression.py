@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from pulsarium.broker.lab.faults import Drop, FaultError, Faults
-from pulsarium.broker.lab.faults.expression import DEEPEST, LONGEST, ExpressionError, Field, parse
-from pulsarium.proto import batch, entry
+from pulsarium.broker.lab.faults.expression import DEEPEST, LONGEST, ExpressionError, FrameField, parse
+from pulsarium.proto import batch, compression, entry
 from pulsarium.proto.compression import compress
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.wire import Failover, Wire, plain
@@ -29,13 +29,13 @@ FRAME: dict[str, list[Any]] = {
 KINDS = {"text": str, "ratio": float, "yes": bool, "no": bool, "data": bytes, "absent": str}
 
 
-def names(path: tuple[str, ...]) -> Field:
+def names(path: tuple[str, ...]) -> FrameField:
     """Return the field of FRAME that `path` names. A longer path names a text field, whose value is the path itself."""
     if len(path) > 1:
-        return Field(str, lambda frame: ["/".join(path)])
+        return FrameField(str, lambda frame: ["/".join(path)])
     if path[0] not in FRAME:
         raise ExpressionError(f"there is no {path[0]}")
-    return Field(KINDS.get(path[0], int), lambda frame: frame[path[0]], ("x", "y") if path[0] == "absent" else ())
+    return FrameField(KINDS.get(path[0], int), lambda frame: frame[path[0]], ("x", "y") if path[0] == "absent" else ())
 
 
 def holds(text: str) -> bool:
@@ -172,7 +172,7 @@ def test_an_expression_means_what_its_parts_mean(tree: tuple[str, bool]) -> None
 @given(some.text(alphabet=some.characters(codec="utf-8"), max_size=30))
 def test_every_text_can_be_written(text: str) -> None:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    assert parse(f'a.b == "{escaped}"', lambda path: Field(str, lambda frame: [frame]))(text)
+    assert parse(f'a.b == "{escaped}"', lambda path: FrameField(str, lambda frame: [frame]))(text)
 
 
 # fields of real frames
@@ -234,6 +234,21 @@ async def test_the_fields_of_an_entry(faults: Faults, producing: Wire, when: str
         if rule.hits > before:
             found.add(name)
     assert found == matching
+
+
+async def test_an_entry_that_takes_long_to_take_apart_has_no_messages(faults: Faults, producing: Wire) -> None:
+    """The frame cannot wait for a thread, and the step of the event loop must stay short."""
+    rule, found = faults.observe("SEND", when='message.value contains "o"'), []
+    few, many = (batched(*[("k", b"o")] * count) for count in (batch.MOST_AT_ONCE, batch.MOST_AT_ONCE + 1))
+    small, large = (
+        plain(compress(pb.ZLIB, b"o" * size), compression=pb.ZLIB, uncompressed_size=size)
+        for size in (compression.MOST_AT_ONCE, compression.MOST_AT_ONCE + 1)
+    )
+    for sent in (few, many, small, large, plain(b"o" * (compression.MOST_AT_ONCE + 1))):
+        before = rule.hits
+        await producing.publish(sent)
+        found.append(rule.hits > before)
+    assert found == [True, False, True, False, True]
 
 
 async def test_the_fields_of_a_command(faults: Faults, wire: Wire) -> None:

@@ -9,7 +9,10 @@ import trio
 
 from pulsarium.broker.lab import Lab
 from pulsarium.broker.lab.faults import Close, Delay, Drop, Faults, Reorder, Stall, TappedFrame
+from pulsarium.broker.net import slices
+from pulsarium.broker.session import gate
 from pulsarium.broker.session.outgoing import HIGH_WATER
+from pulsarium.broker.session.session import sessions_of
 from pulsarium.proto import entry as entries
 from tests.broker.wire import Bed, Earliest, Shared, Type, Wire, frame_of, plain
 
@@ -18,9 +21,7 @@ BIG = plain(bytes(100_000))
 
 
 def lab_of(bed: Bed) -> Lab:
-    lab = bed.broker.cluster.lab
-    assert lab is not None
-    return lab
+    return bed.broker.cluster.attached(Lab)
 
 
 def has_timers(bed: Bed) -> bool:
@@ -44,6 +45,17 @@ async def test_a_client_that_leaves_meanwhile_loses_nothing(
     await trio.sleep(0.01)
     rule.remove()
     assert await stored(bed) == ([b"a", b"b"] if isinstance(action, Delay) else [b"b", b"a"])
+
+
+async def test_what_is_held_for_a_client_that_leaves_needs_no_further_slice(
+    faults: Faults, bed: Bed, sender: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slices, "SLICE", 0)
+    monkeypatch.setattr(gate, "LONGEST_RUN", 1)
+    faults.add(Delay(30), "SEND", count=None)
+    await sender.write(sender.sends(A) + sender.sends(B))
+    await sender.aclose()
+    assert await stored(bed) == [b"a", b"b"]
 
 
 async def test_last_words_are_not_delayed(faults: Faults, bed: Bed) -> None:
@@ -100,7 +112,7 @@ async def test_another_rule_is_not_concerned(faults: Faults, wire: Wire) -> None
 
 async def test_a_stalled_client_is_not_read(faults: Faults, bed: Bed, sender: Wire) -> None:
     rule = faults.add(Stall(), "SEND")
-    (session,) = bed.broker.sessions
+    (session,) = sessions_of(bed.broker)
     total = 200
 
     async with trio.open_nursery() as nursery:
@@ -122,7 +134,7 @@ async def test_a_stalled_client_is_not_read(faults: Faults, bed: Bed, sender: Wi
 
 async def test_bytes_that_wait_behind_a_delay_are_bounded(faults: Faults, bed: Bed, sender: Wire) -> None:
     faults.add(Delay(10), "SEND")
-    (session,) = bed.broker.sessions
+    (session,) = sessions_of(bed.broker)
     for _ in range(50):
         await sender.write(sender.sends(BIG))
         await trio.sleep(0.01)
@@ -140,7 +152,7 @@ async def test_a_client_that_is_not_told_anything_is_sent_little(
     for _ in range(40):
         await sender.publish(BIG)
     await wire.quiet(5)
-    waiting = [session.outgoing.waiting for session in bed.broker.sessions if session.consumers]
+    waiting = [session.outgoing.waiting for session in sessions_of(bed.broker) if session.consumers]
     assert HIGH_WATER <= waiting[0] < HIGH_WATER + 2 * len(BIG)
     rule.remove()
     assert len(await wire.messages(40)) == 40
@@ -150,7 +162,7 @@ async def test_a_client_whose_pong_is_held_is_disconnected(faults: Faults, bed: 
     faults.add(Stall(), "PONG", sender="client")
     await wire.send(Type.PONG)
     await wire.closed(within=120)
-    assert not bed.broker.sessions
+    assert not sessions_of(bed.broker)
 
 
 async def test_a_client_whose_pongs_are_lost_is_disconnected(faults: Faults, bed: Bed, wire: Wire) -> None:
@@ -158,7 +170,7 @@ async def test_a_client_whose_pongs_are_lost_is_disconnected(faults: Faults, bed
     await wire.expect(Type.PING, within=60)
     await wire.send(Type.PONG)
     assert await wire.closed(within=60) == []
-    assert not bed.broker.sessions
+    assert not sessions_of(bed.broker)
 
 
 async def test_stalled_both_ways_and_closed(faults: Faults, bed: Bed, sender: Wire) -> None:
@@ -194,7 +206,7 @@ async def test_delays_are_of_the_labs_clock(faults: Faults, bed: Bed, wire: Wire
 async def test_occurrences_without_an_answer_are_forgotten(
     faults: Faults, wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pulsarium.broker.lab.faults.strike.MOST", 3)
+    monkeypatch.setattr("pulsarium.broker.lab.faults.claims.MOST", 3)
     rule = faults.add(Drop(), "ACK", stage="after", count=4)
     for _ in range(4):
         await wire.send(Type.ACK, consumer_id=5, ack_type=0, request_id=1)  # consumer 5 does not exist: no answer

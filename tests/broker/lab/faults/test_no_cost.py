@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import sys
 
+from pulsarium.broker.lab import Lab
 from pulsarium.broker.lab.faults import Drop, Faults
+from pulsarium.broker.session.session import sessions_of
+from tests.broker.lab.attended import is_attended
 from tests.broker.wire import Bed, Wire, plain
 
 
 def taps(bed: Bed) -> list[object]:
-    return [session.outgoing.tap for session in bed.broker.sessions]
+    return [session.outgoing.tap for session in sessions_of(bed.broker)]
 
 
 async def test_no_connection_has_a_tap(bed: Bed, wire: Wire, sender: Wire) -> None:
-    lab = bed.broker.cluster.lab
+    lab = bed.broker.cluster.attached(Lab)
     entered = []
 
     def watch(frame: object, event: str, argument: object) -> None:
@@ -33,9 +36,9 @@ async def test_no_connection_has_a_tap(bed: Bed, wire: Wire, sender: Wire) -> No
         sys.setprofile(None)
     assert entered == []
     assert taps(bed) == [None] * 3
-    assert bed.broker.cluster.hooks is None
+    assert not is_attended(bed.broker.cluster)
     assert lab is not None
-    assert not lab.busy
+    assert not lab.taps.busy
 
 
 async def test_taps_come_with_the_first_rule_and_go_with_the_last(faults: Faults, bed: Bed, wire: Wire) -> None:
@@ -48,6 +51,6 @@ async def test_taps_come_with_the_first_rule_and_go_with_the_last(faults: Faults
     assert None not in taps(bed)
     two.remove()
     assert taps(bed) == [None, None]
-    assert bed.broker.cluster.hooks is None
+    assert not is_attended(bed.broker.cluster)
     await other.alive()
     await wire.alive()

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pulsarium.broker.lab import Lab
 from pulsarium.broker.lab.faults import (
     Action,
     Answer,
@@ -29,10 +30,9 @@ from tests.broker.wire import Bed, Type, Wire, frame_of, plain
 @pytest.fixture
 def seen(bed: Bed, sender: Wire) -> Seen:
     """Return an observer that begins after a connection with a producer was opened."""
-    lab = bed.broker.cluster.lab
-    assert lab is not None
+    lab = bed.broker.cluster.attached(Lab)
     seen = Seen()
-    lab.observe(seen)
+    lab.taps.observe(seen)
     return seen
 
 

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
+from pulsarium.broker.lab import Lab
 from pulsarium.broker.lab.faults import (
     Action,
     Answer,
@@ -27,6 +28,7 @@ from pulsarium.broker.lab.faults import (
     Truncate,
     WrongRequestId,
 )
+from pulsarium.broker.session.session import sessions_of
 from pulsarium.proto.commands import COMMANDS
 from pulsarium.proto.framing import frame
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -117,8 +119,7 @@ async def works(bed: Bed) -> None:
 
 async def program(steps: list[Any]) -> None:
     async with serving() as bed:
-        lab = bed.broker.cluster.lab
-        assert lab is not None
+        lab = bed.broker.cluster.attached(Lab)
         traffic = Traffic(bed)
         for step in ["connect", "producer", "subscribe", *steps]:
             if isinstance(step, tuple):
@@ -135,9 +136,9 @@ async def program(steps: list[Any]) -> None:
             else:
                 await traffic.do(step)
         lab.faults.clear()
-        assert not lab.busy
-        assert all(session.outgoing.tap is None for session in bed.broker.sessions)
-        assert all(session.may_read for session in bed.broker.sessions)
+        assert not lab.taps.busy
+        assert all(session.outgoing.tap is None for session in sessions_of(bed.broker))
+        assert all(session.may_read for session in sessions_of(bed.broker))
         await works(bed)
         tasks = trio.lowlevel.current_statistics().tasks_living
         bed.broker.close_sessions()

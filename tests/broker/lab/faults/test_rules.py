@@ -7,6 +7,7 @@ from typing import Any, Literal
 import pytest
 import trio
 
+from pulsarium.broker.lab import Lab
 from pulsarium.broker.lab.faults import (
     Action,
     Answer,
@@ -120,8 +121,7 @@ async def test_a_rule_selects_clients_by_version_and_name(faults: Faults, bed: B
 
 async def test_a_rule_can_name_its_broker() -> None:
     async with serving(brokers=2) as bed:
-        lab = bed.broker.cluster.lab
-        assert lab is not None
+        lab = bed.broker.cluster.attached(Lab)
         second = lab.faults.observe("PING", broker=1)
         await (await bed.connect()).alive()
         assert second.hits == 0
@@ -194,8 +194,7 @@ async def test_a_predicate_may_remove_another_rule(faults: Faults, wire: Wire) -
 
 
 async def test_a_rule_applies_to_connections_that_were_open_before(faults: Faults, bed: Bed, wire: Wire) -> None:
-    lab = bed.broker.cluster.lab
-    assert lab is not None
+    lab = bed.broker.cluster.attached(Lab)
     lab.captures.start()  # gives the connection a tap before the rule does
     await wire.producer()
     rule = faults.add(Drop(), "CLOSE_PRODUCER", sender="broker", topic="t")

@@ -9,7 +9,9 @@ from collections.abc import AsyncIterator
 import pytest
 import trio
 
+from pulsarium.broker.lab import Lab
 from pulsarium.broker.lab.faults import Close, Delay, Drop, Faults, Stall, Truncate
+from pulsarium.broker.session.session import sessions_of
 from pulsarium.proto.commands import Direction
 from tests.broker.lab.faults.observers import Seen
 from tests.broker.loopback import MB, Loopback, listening
@@ -27,8 +29,7 @@ async def loopback() -> AsyncIterator[Loopback]:
 
 @pytest.fixture
 def faults(loopback: Loopback) -> Faults:
-    lab = loopback.broker.cluster.lab
-    assert lab is not None
+    lab = loopback.broker.cluster.attached(Lab)
     return lab.faults
 
 
@@ -71,7 +72,7 @@ async def test_a_piece_of_a_frame(faults: Faults, loopback: Loopback, sender: Wi
 
 async def test_a_stalled_client_is_read_again(faults: Faults, loopback: Loopback, sender: Wire) -> None:
     rule = faults.add(Stall(), "SEND")
-    (session,) = loopback.broker.sessions
+    (session,) = sessions_of(loopback.broker)
     count = 30
     async with trio.open_nursery() as nursery:
         nursery.start_soon(sender.write, sender.sends(*[BIG] * count))
@@ -90,7 +91,7 @@ async def test_a_stalled_broker_goes_on(faults: Faults, loopback: Loopback, send
     rule = faults.add(Stall(), "MESSAGE")
     for _ in range(10):
         await sender.publish(BIG)
-    session = next(each for each in loopback.broker.sessions if each.consumers)
+    session = next(each for each in sessions_of(loopback.broker) if each.consumers)
     assert MB <= session.outgoing.waiting < 3 * MB
     rule.remove()
     assert [message.position.entry_id for message in await wire.messages(10)] == list(range(10))
@@ -115,8 +116,7 @@ async def test_a_client_that_leaves_loses_nothing(faults: Faults, loopback: Loop
 async def test_a_client_that_resets_its_connection_has_left(faults: Faults, loopback: Loopback, sender: Wire) -> None:
     rule = faults.add(Delay(3600), "SEND")
     seen = Seen()
-    assert loopback.broker.cluster.lab is not None
-    loopback.broker.cluster.lab.observe(seen)
+    loopback.broker.cluster.attached(Lab).taps.observe(seen)
     await sender.write(sender.sends(A))
     await rule.wait()
     stream = sender.stream

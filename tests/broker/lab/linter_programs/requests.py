@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pulsarium.proto.generated.PulsarApi_pb2 import Schema
-from tests.broker.admin.rest import TOPICS, rest_of
+from tests.broker.web.admin.rest import TOPICS, rest_of
 from tests.broker.wire import TOPIC, Type, frame_of
 
 from .program import Client, breaks

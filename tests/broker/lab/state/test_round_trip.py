@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from pulsarium.broker.config import Config
+from pulsarium.broker.lab import Lab
 from pulsarium.broker.model.compaction.compacted import CompactedLedger, CompactedTopic
 from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.topic_name import TopicName
-from tests.broker.admin.rest import rest_of
 from tests.broker.model.compaction.topics import compact
+from tests.broker.web.admin.rest import rest_of
 from tests.broker.wire import Bed, Earliest, Shared, Type, Wire, batch_of, plain, serving
 
 SEEDS = range(6)
@@ -139,8 +140,7 @@ async def test_equal_after_a_reset_and_a_restart(tmp_path: Path, seed: int, stor
     config = Config(managedLedgerMaxEntriesPerLedger=5, managedLedgerMinLedgerRolloverTimeMinutes=0)
     async with serving(config, data=data) as bed:
         await live_on(bed, await bed.connect(), Random(seed))
-        lab = bed.broker.cluster.lab
-        assert lab is not None
+        lab = bed.broker.cluster.attached(Lab)
         await lab.state.snapshot(file)
         before = kept(bed)
         assert any(key.startswith("persistent") for key in before)
@@ -156,8 +156,7 @@ async def test_equal_after_a_reset_and_a_restart(tmp_path: Path, seed: int, stor
         async with serving(config, data=data) as again:
             assert kept(again) == before
     async with serving(config, data=None if data is not None else tmp_path / "other") as other:
-        lab = other.broker.cluster.lab
-        assert lab is not None
+        lab = other.broker.cluster.attached(Lab)
         await lab.state.restore(file)
         assert kept(other) == before
 
@@ -173,8 +172,7 @@ async def test_a_snapshot_has_a_shadow_topic_with_what_it_has_acknowledged(tmp_p
         await wire.flow()
         await wire.messages(2)
         await wire.ack(first)
-        lab = bed.broker.cluster.lab
-        assert lab is not None
+        lab = bed.broker.cluster.attached(Lab)
         await lab.state.snapshot(tmp_path / "s")
         await lab.state.restore(tmp_path / "s")
         wire = await bed.connect()

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 import trio
 
-from pulsarium.broker import slices
-from pulsarium.broker.lab.state import SeedError, State, description, state
-from pulsarium.broker.lab.state.description import Message
+from pulsarium.broker.lab import Lab
+from pulsarium.broker.lab.state import SeedError, StateControl, description, state
+from pulsarium.broker.lab.state.description import SeedMessage
 from pulsarium.broker.lab.state.seed import Seeding
 from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.broker.net import slices
 from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
@@ -61,9 +62,8 @@ async def either(tmp_path: Path) -> AsyncIterator[Bed]:
         yield bed
 
 
-def state_of(bed: Bed) -> State:
-    assert bed.broker.cluster.lab is not None
-    return bed.broker.cluster.lab.state
+def state_of(bed: Bed) -> StateControl:
+    return bed.broker.cluster.attached(Lab).state
 
 
 async def test_everything_at_once_and_only_once(either: Bed, tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ async def test_others_have_their_turn_between_two_messages_of_a_seed(
     publish, turns = Seeding._publish, 0
     seen: list[int] = []
 
-    def noting(seeding: Seeding, topic: PersistentTopic, number: int, message: Message, version: bytes) -> None:
+    def noting(seeding: Seeding, topic: PersistentTopic, number: int, message: SeedMessage, version: bytes) -> None:
         seen.append(turns)
         publish(seeding, topic, number, message, version)
 

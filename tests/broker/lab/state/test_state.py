@@ -24,6 +24,7 @@ from pulsarium.broker.storage.interface import StorageError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.held import HeldStorage
+from tests.broker.lab.attended import is_attended
 from tests.broker.wire import TOPIC, Bed, Earliest, Received, Shared, Type, Wire, batch_of, plain, position_of, serving
 
 
@@ -34,8 +35,7 @@ async def either(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
 
 
 def lab_of(bed: Bed) -> Lab:
-    assert bed.broker.cluster.lab is not None
-    return bed.broker.cluster.lab
+    return bed.broker.cluster.attached(Lab)
 
 
 def topics(bed: Bed) -> list[str]:
@@ -108,7 +108,7 @@ async def test_reset_of_the_lab(either: Bed) -> None:
     await lab.state.reset()
     assert (lab.faults.rules, lab.masks.worn, lab.clock.frozen) == ([], [], False)
     assert abs(lab.clock.offset_ms) < 100
-    assert either.broker.cluster.hooks is None
+    assert not is_attended(either.broker.cluster)
 
 
 async def test_watchers_hear_of_both(either: Bed, tmp_path: Path) -> None:
@@ -204,6 +204,22 @@ async def test_the_database_of_a_broker_that_has_stopped(tmp_path: Path) -> None
     async with serving() as bed:
         await lab_of(bed).state.restore(tmp_path / "data" / "pulsarium.db")
         assert await drain(await bed.connect(), count=2) == [b"1", b"3"]
+
+
+async def test_the_database_of_a_broker_whose_log_has_lost_commits_is_refused(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    async with serving(data=data) as bed:
+        await fill(bed)
+    log = max(data.glob("entries-*.log"))
+    content = log.read_bytes()
+    for happens, said in (
+        (lambda: log.write_bytes(content + bytes(99)), f"{log} is damaged at {len(content)}"),
+        (log.unlink, f"{log} is missing"),
+    ):
+        happens()
+        async with serving() as bed:
+            with pytest.raises(StorageError, match=f"{said}; start serve --data {data}"):
+                await lab_of(bed).state.restore(data / "pulsarium.db")
 
 
 async def test_messages_that_are_not_in_memory(either: Bed, tmp_path: Path) -> None:

@@ -9,11 +9,10 @@ import pytest
 import trio
 from trio.testing import MockClock, lockstep_stream_one_way_pair, memory_stream_one_way_pair, wait_all_tasks_blocked
 
-from pulsarium.broker.lab.toxiproxy.link import LATE, Link
+from pulsarium.broker.lab.toxiproxy.link import LATE, ToxicLink
 from pulsarium.broker.lab.toxiproxy.toxics import (
     EFFECTS,
     Bandwidth,
-    Effect,
     Latency,
     LimitData,
     ResetPeer,
@@ -21,11 +20,12 @@ from pulsarium.broker.lab.toxiproxy.toxics import (
     SlowClose,
     Timeout,
     Toxic,
+    ToxicEffect,
     ToxicError,
 )
 
 
-def toxic(effect: Effect, name: str = "t", toxicity: float = 1.0) -> Toxic:
+def toxic(effect: ToxicEffect, name: str = "t", toxicity: float = 1.0) -> Toxic:
     return Toxic(name, "upstream", effect, toxicity)
 
 
@@ -34,7 +34,7 @@ class Line:
 
     def __init__(self, toxics: Sequence[Toxic]) -> None:
         self.resets = 0
-        self.link = Link(toxics, self._reset)
+        self.link = ToxicLink(toxics, self._reset)
         self.sender, self._source = lockstep_stream_one_way_pair()
         self._sink, self._receiver = memory_stream_one_way_pair()
         self.pieces: list[tuple[float, bytes]] = []
@@ -60,7 +60,7 @@ class Line:
 
 
 @asynccontextmanager
-async def line(*effects: Effect) -> AsyncIterator[Line]:
+async def line(*effects: ToxicEffect) -> AsyncIterator[Line]:
     async with trio.open_nursery() as nursery:
         made = Line([toxic(effect, f"t{index}") for index, effect in enumerate(effects)])
         nursery.start_soon(made.run, nursery)
@@ -219,7 +219,7 @@ async def test_a_changed_latency_lets_what_waits_go_first(autojump_clock: MockCl
 
 
 async def test_toxics_come_and_go_while_bytes_pass_and_no_byte_is_lost_or_reordered(autojump_clock: MockClock) -> None:
-    effects: list[Callable[[], Effect]] = [
+    effects: list[Callable[[], ToxicEffect]] = [
         lambda: Latency(latency=30, jitter=20),
         lambda: Bandwidth(rate=500),
         lambda: Slicer(average_size=40, size_variation=9),

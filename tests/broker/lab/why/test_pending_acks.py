@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pulsarium.broker.config import Config
+from pulsarium.broker.lab import Lab
 from pulsarium.broker.lab.why import Why
 from pulsarium.broker.model.ledger.position import Position
 from tests.broker.wire import (
@@ -28,8 +29,7 @@ ON = Config(transactionCoordinatorEnabled=True)
 
 
 def why(bed: Bed, position: Position | None = None, index: int | None = None) -> Why:
-    lab = bed.broker.cluster.lab
-    assert lab is not None
+    lab = bed.broker.cluster.attached(Lab)
     asked = None if position is None else f"{position}" if index is None else f"{position}:{index}"
     return lab.why(TOPIC, "sub", asked)
 

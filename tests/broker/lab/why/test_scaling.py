@@ -10,6 +10,7 @@ import trio
 
 from pulsarium.broker.config import Config
 from pulsarium.broker.config.profile import PULSAR_5_0_M1
+from pulsarium.broker.lab import Lab
 from pulsarium.broker.lab.why import NotThere, Why, WhyError
 from pulsarium.broker.model.scalable.controller import Controller
 from pulsarium.proto.topic_name import TopicName
@@ -29,8 +30,7 @@ async def bed() -> AsyncIterator[Bed]:
 
 
 def why(bed: Bed, subscription: str | None = None, message: str | None = None) -> Why:
-    lab = bed.broker.cluster.lab
-    assert lab is not None
+    lab = bed.broker.cluster.attached(Lab)
     return lab.why(str(NAME), subscription, message)
 
 

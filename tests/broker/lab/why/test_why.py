@@ -9,19 +9,21 @@ import pytest
 import trio
 
 from pulsarium.broker.config import Config
+from pulsarium.broker.lab import Lab
 from pulsarium.broker.lab.why import NotThere, Why, WhyError
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.skip import Skip, SkipEntry, skip, skip_all
-from pulsarium.broker.model.topic.upkeep import check_ttl
 from pulsarium.proto.entry import build
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
-from tests.broker.admin.rest import TOPICS, rest_of
 from tests.broker.compacted import Retained, compacted
 from tests.broker.damaged import until
 from tests.broker.held import HeldStorage
-from tests.broker.model.dispatch.sharing import got, joined, keyed, subscription
+from tests.broker.lab.why.asking import entries, why
+from tests.broker.model.dispatch.sharing import got, joined, keyed, sticky, subscription
 from tests.broker.model.upkeep.policed import fresh, set_policies, topic_of
+from tests.broker.wall import Wall
+from tests.broker.web.admin.rest import TOPICS, rest_of
 from tests.broker.wire import (
     TOPIC,
     Bed,
@@ -38,18 +40,6 @@ from tests.broker.wire import (
     plain,
     serving,
 )
-
-
-def why(bed: Bed, position: Position | None = None, *, index: int | None = None, name: str = "sub") -> Why:
-    lab = bed.broker.cluster.lab
-    assert lab is not None
-    asked = None if position is None else f"{position}" if index is None else f"{position}:{index}"
-    return lab.why(TOPIC, name, asked)
-
-
-def entries(count: int) -> list[bytes]:
-    return [plain(b"%d" % number) for number in range(count)]
-
 
 # consumers, delays and reads
 
@@ -273,7 +263,7 @@ async def test_a_key_that_drains(bed: Bed, sender: Wire) -> None:
     again = await sender.publish(*keyed(keys))
     await got(old)
     found = next(each for each in (why(bed, position) for position in again) if each.reason == "draining")
-    assert (found.details["consumer"], found.details["drainingConsumer"], found.details["owed"]) == ("c1", "c0", 1)
+    assert (found.details["consumer"], found.details["drainingConsumer"], found.details["unacked"]) == ("c1", "c0", 1)
     assert found.text == (
         f"its key hash {found.details['keyHash']} belongs to c1 now, but c0 has not acknowledged 1 entry of it yet"
     )
@@ -291,14 +281,24 @@ async def test_a_key_whose_consumer_cannot_take_it(bed: Bed, sender: Wire) -> No
 
 
 async def test_a_key_in_a_gap_of_sticky_ranges_has_no_owner(bed: Bed, sender: Wire) -> None:
-    low = await joined(
-        bed, "low", keySharedMeta={"keySharedMode": pb.STICKY, "hashRanges": [{"start": 0, "end": 20000}]}
-    )
+    low = await joined(bed, "low", keySharedMeta=sticky((0, 20000)))
     sent = await sender.publish(*keyed([f"key-{number}" for number in range(20)]))
     had = {message.position for message in await got(low)}
     found = why(bed, next(position for position in sent if position not in had))
     assert found.reason == "no-owner"
     assert found.text == f"no consumer has its key hash {found.details['keyHash']}: the STICKY ranges leave a gap"
+
+
+async def test_a_key_outside_of_the_hash_ranges_of_an_exclusive_consumer(bed: Bed, sender: Wire) -> None:
+    low = await joined(bed, "low", type=Exclusive, keySharedMeta=sticky((0, 20000)))
+    sent = await sender.publish(*keyed([f"key-{number}" for number in range(20)]))
+    had = {message.position for message in await got(low)}
+    found = why(bed, next(position for position in sent if position not in had))
+    assert found.reason == "no-owner"
+    key_hash = found.details["keyHash"]
+    assert key_hash > 20000
+    assert found.text == f"its key hash {key_hash} is outside of the hash ranges of low, the only consumer"
+    assert "consumer" not in found.details
 
 
 async def test_looking_ahead_has_an_end(autojump_clock: object) -> None:
@@ -347,6 +347,16 @@ async def test_a_dispatch_rate(bed: Bed, sender: Wire) -> None:
     assert found.text.endswith("the dispatch rate of its topic is used up")
 
 
+async def test_a_pause_is_as_long_after_the_clock_was_set(wall: Wall, bed: Bed, sender: Wire) -> None:
+    rate = {"dispatchThrottlingRateInMsg": 1, "ratePeriodInSecond": 30}
+    set_policies(bed.broker, topicDispatchRate={"standalone": rate})
+    wire = await joined(bed, "a")
+    await sender.publish(plain(b"0"), plain(b"1"))
+    await got(wire)
+    wall.ahead += 3600
+    assert why(bed).details["secondsLeft"] == pytest.approx(30, abs=0.1)
+
+
 # messages that are no longer in the backlog, or never were
 
 
@@ -378,16 +388,36 @@ async def test_a_cumulative_acknowledgement_is_named(bed: Bed, wire: Wire, sende
         "delivered",
     ]
     found = why(bed, sent[1])
-    assert found.text == (
-        f"a cumulative acknowledgement went past it, through {sent[2]}; unless a consumer had acknowledged it before"
-    )
+    assert found.text == f"a cumulative acknowledgement went past it, through {sent[2]}"
+
+
+async def test_a_move_over_an_acknowledged_message_leaves_open_which_messages_a_consumer_acknowledged(
+    bed: Bed, wire: Wire, sender: Wire
+) -> None:
+    await wire.subscribe(type=Shared)
+    await wire.flow()
+    sent = await sender.publish(*entries(3))
+    await wire.ack(sent[1])
+    skip_all(subscription(bed))
+    assert why(bed, sent[0]).text.endswith("; unless a consumer had acknowledged it before")
+    assert "unless" in why(bed, sent[1]).text
+
+
+async def test_a_seek_to_the_past_leaves_the_reasons_of_what_it_does_not_give_back(
+    bed: Bed, wire: Wire, sender: Wire
+) -> None:
+    await wire.subscribe(type=Shared)
+    sent = await sender.publish(*entries(3))
+    skip(subscription(bed), 2)
+    await wire.ask(Type.SEEK, consumer_id=0, message_id=message_id(sent[1]))
+    assert [why(bed, position).reason for position in sent] == ["skipped", "no-consumer", "no-consumer"]
 
 
 async def test_an_expired_message_shows_when_it_expired(bed: Bed, wire: Wire, sender: Wire) -> None:
     await wire.subscribe()
     (position,) = await sender.publish(fresh(bed.broker, b"0", age=100))
     set_policies(bed.broker, message_ttl_in_seconds=60)
-    check_ttl(topic_of(bed.broker))
+    topic_of(bed.broker).check_ttl()
     found = why(bed, position)
     assert (found.reason, found.details["by"]) == ("expired", "TTL or a request to expire messages")
     assert found.details["at"].startswith("20")
@@ -424,7 +454,7 @@ async def test_before_the_position_that_a_subscription_was_made_at(bed: Bed, wir
     rest = rest_of(bed)
     position = {"ledgerId": sent[1].ledger_id, "entryId": 1, "partitionIndex": -1}
     await rest.done("PUT", f"{TOPICS}/t/subscription/sub", position)
-    assert why(bed, sent[0]).reason == "passed-by-seek"
+    assert why(bed, sent[0]).reason == "before-subscription"
     assert why(bed, sent[1]).reason == "no-consumer"
     await wire.subscribe()
     await wire.flow()
@@ -444,8 +474,13 @@ async def test_acknowledged_before_a_restart(tmp_path: Path) -> None:
         assert found.reason == "topic-not-loaded"
         bed.broker.topics.find(TopicName.parse(TOPIC))
         found = why(bed, sent[0])
-        assert (found.reason, found.text) == ("acknowledged", "it was acknowledged before the topic was loaded")
+        assert (found.reason, found.text) == (
+            "passed",
+            "the subscription passed it before the topic was loaded; the broker does not remember how",
+        )
         assert why(bed, sent[1]).reason == "no-consumer"
+        skip_all(subscription(bed))
+        assert why(bed, sent[1]).reason == "skipped"
 
 
 async def test_trimmed_before_a_restart(tmp_path: Path) -> None:
@@ -466,7 +501,7 @@ async def test_trimmed_before_a_restart(tmp_path: Path) -> None:
         bed.broker.topics.find(TopicName.parse(TOPIC))
         assert position.ledger_id not in topic_of(bed.broker).ledger.ledgers
         found = why(bed, position)
-        assert (found.reason, found.details["trimmed"]) == ("acknowledged", True)
+        assert (found.reason, found.details["trimmed"]) == ("passed", True)
 
 
 async def test_why_explains_part_of_a_batch(bed: Bed, wire: Wire, sender: Wire) -> None:
@@ -549,7 +584,7 @@ async def test_a_marker_is_not_for_consumers(bed: Bed, wire: Wire, sender: Wire)
 
 async def test_why_names_the_next_message(bed: Bed, sender: Wire) -> None:
     wire = await joined(bed, "c", type=Shared, permits=2)
-    assert (why(bed).reason, why(bed).text) == ("caught-up", "everything was acknowledged")
+    assert (why(bed).reason, why(bed).text) == ("caught-up", "the topic has no messages")
     sent = await sender.publish(*entries(4))
     await got(wire)
     assert (why(bed).reason, why(bed).details["messageId"]) == ("no-permits", str(sent[2]))
@@ -558,8 +593,7 @@ async def test_why_names_the_next_message(bed: Bed, sender: Wire) -> None:
     assert why(bed).details["messageId"] == str(sent[1])
     await wire.flow(100)
     await got(wire)
-    found = why(bed)
-    assert (found.reason, found.text, found.details["backlog"]) == ("caught-up", "everything was delivered", 4)
+    assert (why(bed).reason, why(bed).details["backlog"]) == ("caught-up", 4)
     (late,) = await sender.publish(plain(b"0", deliver_at_time=bed.broker.clock.now_ms() + 3_600_000))
     assert (why(bed).reason, why(bed).details["messageId"]) == ("delayed", str(late))
 
@@ -606,8 +640,7 @@ async def test_the_next_delayed_one_behind_one_that_was_skipped(bed: Bed, sender
 
 
 async def test_a_missing_topic_or_subscription_is_named(bed: Bed, wire: Wire, sender: Wire) -> None:
-    lab = bed.broker.cluster.lab
-    assert lab is not None
+    lab = bed.broker.cluster.attached(Lab)
     await wire.subscribe()
     await wire.producer("non-persistent://public/default/np")
     bed.broker.topics.create_partitions(TopicName.parse("parts"), 3)
@@ -628,8 +661,7 @@ async def test_a_missing_topic_or_subscription_is_named(bed: Bed, wire: Wire, se
 
 @pytest.mark.parametrize("form", ["{0}:{1}", "{0}:{1}:-1:-1", "({0},{1},-1,-1)", "({0}, {1}, -1, -1)"])
 async def test_forms_of_an_id(bed: Bed, wire: Wire, sender: Wire, form: str) -> None:
-    lab = bed.broker.cluster.lab
-    assert lab is not None
+    lab = bed.broker.cluster.attached(Lab)
     await wire.subscribe()
     (position,) = await sender.publish(plain(b"0"))
     found: Any = lab.why(TOPIC, "sub", form.format(*position))

@@ -9,21 +9,23 @@ from typing import Any
 import pytest
 import trio
 
-from pulsarium.broker.broker import Broker
+from pulsarium.broker.cluster import Broker
 from pulsarium.broker.config import Config
 from pulsarium.broker.config.keys import APPEND_INDEX
 from pulsarium.broker.model.compaction import compaction as run
 from pulsarium.broker.model.compaction.compacted import CompactedLedger
-from pulsarium.broker.model.compaction.compactor import Compactable, TwoPhaseCompactor
-from pulsarium.broker.model.compaction.raw import RawMessage, TopicReader
-from pulsarium.broker.model.compaction.record import COMPACTION_CURSOR, LEDGER_PROPERTY
+from pulsarium.broker.model.compaction.compactor import Compactable, TopicReader, TwoPhaseCompactor
+from pulsarium.broker.model.compaction.raw import RawMessage
+from pulsarium.broker.model.compaction.record import LEDGER_PROPERTY
 from pulsarium.broker.model.errors import NamingError, NotAllowedError
-from pulsarium.broker.model.ledger.cache import EntryCache
+from pulsarium.broker.model.ledger.ledger import EntryCache
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.broker.net import slices
 from pulsarium.broker.storage.interface import Batch
 from pulsarium.proto.entry import parse_broker_metadata, parse_metadata, payload_of
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.special_names import COMPACTION_CURSOR
 from tests.broker.held import HeldStorage
 from tests.broker.model.compaction.topics import (
     NAME,
@@ -46,7 +48,7 @@ from tests.broker.wire import Bed, batch_of, plain, serving
 @pytest.fixture
 def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let other tasks run after each step of a compaction."""
-    monkeypatch.setattr(run, "SLICE", 0)
+    monkeypatch.setattr(slices, "SLICE", 0)
 
 
 @pytest.mark.req("B-32", "S429-10", "S429-31")

@@ -9,7 +9,7 @@ from typing import Any
 
 import trio
 
-from pulsarium.broker.broker import Broker
+from pulsarium.broker.cluster import Broker
 from pulsarium.broker.config import Config
 from pulsarium.broker.model.compaction.compaction import Compaction
 from pulsarium.broker.model.ledger.position import Position

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from pulsarium.broker.model.cursor.pending_acks import PendingAcks
-from pulsarium.broker.model.cursor.pending_record import Acked
+from pulsarium.broker.model.cursor.pending_record import PendingEntry
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.subscription.consumer import Consumer
+from pulsarium.broker.model.subscription.base import Consumer
 from pulsarium.proto.message_id import TxnId
 from tests.broker.held import HeldStorage
 from tests.broker.model.dispatch.clients import FakeClient, Stand
@@ -20,12 +20,12 @@ def txn(least: int, most: int = 0) -> TxnId:
     return TxnId(most, least)
 
 
-def part(position: Position, size: int, *indexes: int, says_size: bool = True) -> Acked:
+def part(position: Position, size: int, *indexes: int, says_size: bool = True) -> PendingEntry:
     """Return an acknowledgement of these batch indexes of an entry."""
     left = (1 << size) - 1
     for index in indexes:
         left &= ~(1 << index)
-    return Acked(position, left, size if says_size else 0, 1)
+    return PendingEntry(position, left, size if says_size else 0, 1)
 
 
 class Pended(Stand):
@@ -54,16 +54,16 @@ class Pended(Stand):
         folder = self.pending.record.path + "/"
         return sorted(path[len(folder) :] for path in self.store.metadata if path.startswith(folder))
 
-    def acks(self, of: TxnId, consumer: Consumer, *acked: Position | Acked) -> None:
-        acks = [each if isinstance(each, Acked) else Acked(each) for each in acked]
+    def acks(self, of: TxnId, consumer: Consumer, *acked: Position | PendingEntry) -> None:
+        acks = [each if isinstance(each, PendingEntry) else PendingEntry(each) for each in acked]
         try:
             self.subscription.acknowledge_in(of, consumer, acks)
         finally:
             self.end_turn()
 
-    def acks_through(self, of: TxnId, acked: Position | Acked) -> None:
+    def acks_through(self, of: TxnId, acked: Position | PendingEntry) -> None:
         try:
-            self.pending.acknowledge_through(of, acked if isinstance(acked, Acked) else Acked(acked))
+            self.pending.acknowledge_through(of, acked if isinstance(acked, PendingEntry) else PendingEntry(acked))
         finally:
             self.end_turn()
 

@@ -12,6 +12,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from pulsarium.broker.cluster import Cluster
 from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
+from pulsarium.broker.model.cursor.records import CursorProperties, SubscriptionProperties
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
 from pulsarium.broker.model.topic.log import TopicLog
@@ -118,6 +119,8 @@ class Both:
         elif verb == "ack":
             assert cursor.ack(position) is (position not in naive.acked)
             naive.ack(position)
+        elif verb == "ack many":
+            self.check_ack_many(index, number)
         elif verb == "cumulative":
             before = naive.positions[: naive.positions.index(position) + 1]
             assert cursor.ack_cumulative(position) is not set(before).issubset(naive.positions[: naive.mark])
@@ -133,6 +136,16 @@ class Both:
         elif verb == "reset to the start":
             cursor.reset(EARLIEST)
             self.moved_to(0)
+
+    def check_ack_many(self, index: int, number: int) -> None:
+        """Acknowledge every n-th entry in any order, some again, and some that do not exist."""
+        cursor, naive = self.cursor, self.naive
+        positions = naive.positions[index % len(naive.positions) :: number % 3 + 1]
+        absent = [Position(ledger_id, entry_id) for ledger_id in (-5, 0, 999) for entry_id in (-1, 1000, 2**64 - 1)]
+        consumed = cursor.consumed + len({*positions} - naive.acked)
+        cursor.ack_all([*positions[:: -1 if number % 2 else 1], *absent, *positions])
+        naive.ack(*positions)
+        assert cursor.consumed == consumed
 
     def check_batch(self, position: Position, bits: int) -> None:
         naive = self.naive
@@ -194,6 +207,7 @@ VERBS = [
     *["read"] * 2,
     "rewind",
     *["ack"] * 4,
+    *["ack many"] * 3,
     "ack of nothing",
     *["cumulative"] * 2,
     *["batch"] * 3,
@@ -312,8 +326,8 @@ async def test_names_and_properties_of_cursors_are_recovered() -> None:
     log = TopicLog(NAME, cluster)
     for name in names:
         cursor = log.open_cursor(name, log.ledger.first_position())
-        cursor.properties = {"n": len(name)}
-        cursor.cursor_properties = {"name": name}
+        cursor.properties = CursorProperties({"n": len(name)})
+        cursor.cursor_properties = SubscriptionProperties({"name": name})
         cursor.save()
     cluster.turn.finish()
     again = cluster_of(store)

@@ -1,13 +1,21 @@
-"""Acknowledgements in transactions: their conflicts, commits and aborts, and the deliveries while they are pending."""
+"""Acknowledgements in transactions: their conflicts, commits and aborts, and the deliveries while they are pending.
+
+Acknowledgements of one entry by many ACKs, compared with a combination that is computed anew each time.
+"""
 
 from __future__ import annotations
 
-import pytest
+from collections.abc import Iterable
 
-from pulsarium.broker.model.cursor.pending_record import Acked
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pulsarium.broker.model.cursor import pending_record as module
+from pulsarium.broker.model.cursor.pending_record import Holders, PendingEntry, left_by
 from pulsarium.broker.model.errors import TransactionConflictError
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.subscription.dispatcher import Reason
+from pulsarium.broker.model.subscription.reasons import Reason
 from pulsarium.broker.model.subscription.skip import Skip, SkipEntry, skip_all
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.model.cursor.pended import Pended, consuming, part, txn
@@ -200,7 +208,7 @@ async def test_each_message_of_a_batch_belongs_to_one_transaction(type: int) -> 
 )
 @pytest.mark.req("S54-25")
 async def test_acks_of_a_batch_overlap_by_its_size(mine: int, others: int, size: int, overlap: bool) -> None:
-    assert Acked(Position(1, 2), mine, size).overlaps(others) == overlap
+    assert PendingEntry(Position(1, 2), mine, size).overlaps(others) == overlap
 
 
 @SHARING
@@ -415,3 +423,56 @@ async def test_acks_below_the_low_watermark_are_aborted_with_the_next_end() -> N
     stand.commit(txn(9, most=1), low_watermark=2**63 - 1)  # no loop may count up to a huge watermark
     assert stand.got == [(sent[1], 1, [])]
     assert not stand.pending
+
+
+async def test_the_stats_count_transactions_with_individual_acks() -> None:
+    stand, consumer, sent = consuming(Exclusive, *three())
+    counts = []
+    stand.acks(txn(1), consumer, sent[2])
+    counts.append(stand.pending.stats().ongoing)
+    stand.acks_through(txn(2), sent[0])
+    counts.append(stand.pending.stats().ongoing)
+    stand.acks(txn(2), consumer, sent[1])
+    counts.append(stand.pending.stats().ongoing)
+    stand.commit(txn(2))
+    counts.append(stand.pending.stats().ongoing)
+    assert counts == [1, 1, 2, 1]
+
+
+WHERE = Position(1, 0)
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from(["add", "remove", "ask"]), st.integers(-1, 5))))
+def test_holders_leave_what_no_transaction_acknowledged(steps: list[tuple[int, str, int]]) -> None:
+    holders, model = Holders(), dict[int, int]()
+    for number, what, index in steps:
+        if what == "add":
+            acked = part(WHERE, 6, index) if index >= 0 else PendingEntry(WHERE)
+            holders.add(number, acked)
+            model[number] = (acked.remaining or 0) & model.get(number, -1)
+        elif what == "remove":
+            holders.remove((number,), WHERE)
+            model.pop(number, None)
+        else:
+            left = -1
+            for each in model.values():
+                left &= each
+            assert holders.left_of(WHERE) == (left if model else None)
+    assert set(holders.of(WHERE)) == set(model)
+    holders.forget(WHERE)
+    assert holders.left_of(WHERE) is None
+
+
+def test_each_acknowledged_message_of_a_batch_costs_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look at all earlier acknowledgements each time would cost the square of their number."""
+    holders, looked_at = Holders(), list[PendingEntry]()
+
+    def counted(held: Iterable[PendingEntry]) -> int:
+        looked_at.extend(held := list(held))
+        return left_by(held)
+
+    monkeypatch.setattr(module, "left_by", counted)
+    for index in range(100):
+        holders.add(index, part(WHERE, 100, index))
+        assert holders.left_of(WHERE) == (1 << 100) - (2 << index)
+    assert len(looked_at) == 1

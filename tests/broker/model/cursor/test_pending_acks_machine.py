@@ -14,10 +14,10 @@ import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pulsarium.broker.model.cursor.pending_record import Acked
+from pulsarium.broker.model.cursor.pending_record import PendingEntry
 from pulsarium.broker.model.errors import TransactionConflictError
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.subscription.consumer import Consumer
+from pulsarium.broker.model.subscription.base import Consumer
 from pulsarium.proto.message_id import words_of
 from tests.broker.model.cursor.pended import Pended, txn
 from tests.broker.model.cursor.pending_model import Ack, Model
@@ -89,11 +89,13 @@ class Driver:
         indexes = frozenset(index for index in range(size) if whole or step.bits >> index & 1) or frozenset({0})
         return indexes, whole
 
-    def acked(self, entry: int, indexes: frozenset[int], *, whole: bool, says_size: bool = True) -> Acked:
+    def acked(self, entry: int, indexes: frozenset[int], *, whole: bool, says_size: bool = True) -> PendingEntry:
         left = [index for index in range(SIZES[entry]) if index not in indexes]
         bits = sum(1 << index for index in left)
         size = SIZES[entry] if says_size else 0
-        return Acked(self.sent[entry]) if whole else Acked(self.sent[entry], bits, size, len(words_of(bits)))
+        return (
+            PendingEntry(self.sent[entry]) if whole else PendingEntry(self.sent[entry], bits, size, len(words_of(bits)))
+        )
 
     # the steps
 

@@ -14,8 +14,15 @@ from hypothesis import strategies as st
 
 from pulsarium.broker.cluster import LEDGER_COUNTER
 from pulsarium.broker.config import Config
-from pulsarium.broker.model.cursor.managed_cursor import entry_path
-from pulsarium.broker.model.cursor.records import BatchAcks, CursorFormat, CursorState, read_cursor_info
+from pulsarium.broker.model.cursor.paths import entry_path
+from pulsarium.broker.model.cursor.records import (
+    BatchAcks,
+    CursorFormat,
+    CursorProperties,
+    CursorState,
+    SubscriptionProperties,
+    read_cursor_info,
+)
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.position_set import PositionSet
 from pulsarium.proto.generated import MLDataFormats_pb2 as ml
@@ -243,7 +250,7 @@ class State:
         self.mark_delete = Position(0, 0)
         self.individual_acks = PositionSet()
         self.batch_acks = BatchAcks()
-        self.properties = {"n": -1}
+        self.properties = CursorProperties({"n": -1})
         for position in acks:
             self.individual_acks.add(position)
 
@@ -270,7 +277,7 @@ def test_a_record_is_read_as_it_was_written(
     for position, words in batches.items():
         state.batch_acks.merge(position, words)
     position_info = ml.PositionInfo.FromString(form.position_info(state, form.acks_record(state.individual_acks)))
-    cursor_info = read_cursor_info(form.cursor_info(state, -1, {"a": "b"}, 1))
+    cursor_info = read_cursor_info(form.cursor_info(state, -1, SubscriptionProperties({"a": "b"}), 1))
     assert {text.name: text.value for text in cursor_info.cursorProperties} == {"a": "b"}
     for info in (position_info, cursor_info):
         again: CursorState = State()
@@ -350,7 +357,7 @@ async def test_a_lost_ledger_brings_back_where_it_was_begun() -> None:
 async def test_properties_of_the_subscription_are_kept_beside_a_ledger() -> None:
     kept = Kept(5)
     kept.ack(1)
-    kept.cursor.cursor_properties = {"a": "b"}
+    kept.cursor.cursor_properties = SubscriptionProperties({"a": "b"})
     kept.save()
     kept.crash()
     assert kept.cursor.cursor_properties == {"a": "b"}

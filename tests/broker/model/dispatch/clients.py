@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from pulsarium.broker.cluster import Cluster
-from pulsarium.broker.model.client import Assigned, Client, Delivery
+from pulsarium.broker.model.client import AssignedBroker, Client, Delivery
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.policy.policies import resolve
-from pulsarium.broker.model.subscription.consumer import Consumer, ConsumerOptions, KeySharedOptions
+from pulsarium.broker.model.subscription.base import Consumer
+from pulsarium.broker.model.subscription.options import ConsumerOptions, KeySharedOptions
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.topic.log import TopicLog
 from pulsarium.broker.model.topic.persistent import PersistentTopic
@@ -65,7 +66,7 @@ class FakeClient:
             for consumer in self.consumers.values():
                 consumer.subscription.resume(consumer)
 
-    def close_consumer(self, consumer_id: int, assigned: Assigned | None = None) -> None:
+    def close_consumer(self, consumer_id: int, assigned: AssignedBroker | None = None) -> None:
         self.consumers.pop(consumer_id, None)
         if not self._takes_closings:
             self.close("")

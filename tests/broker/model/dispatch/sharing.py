@@ -7,8 +7,9 @@ from typing import Any
 
 from pulsarium.broker.model.dispatch.key_shared import KeySharedDispatcher
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.subscription.dispatcher import Reason
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+from pulsarium.broker.model.subscription.reasons import Reason
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.wire import TOPIC, Bed, Earliest, KeyShared, Message, Type, Wire, plain
 
@@ -33,6 +34,11 @@ def dispatcher(bed: Bed) -> KeySharedDispatcher:
     found = subscription(bed).dispatcher
     assert isinstance(found, KeySharedDispatcher)
     return found
+
+
+def sticky(*ranges: tuple[int, int]) -> dict[str, Any]:
+    """Return the keySharedMeta of a consumer that takes these ranges."""
+    return {"keySharedMode": pb.STICKY, "hashRanges": [{"start": start, "end": end} for start, end in ranges]}
 
 
 async def joined(bed: Bed, name: str, permits: int = 1000, **fields: Any) -> Wire:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from pulsarium.broker.config import PULSAR_4_2
-from pulsarium.broker.model.subscription.dispatcher import Reason
+from pulsarium.broker.model.subscription.reasons import Reason
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.model.dispatch.sharing import got, joined, payloads, reason, why
 from tests.broker.wire import TOPIC, Bed, Exclusive, Shared, Wire, plain, serving

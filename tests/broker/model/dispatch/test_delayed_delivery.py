@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 import trio
 
+from pulsarium.broker.config import Config
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.subscription.dispatcher import Reason
+from pulsarium.broker.model.subscription.reasons import Reason
 from tests.broker.model.dispatch.sharing import got, joined, payloads, subscription, why
+from tests.broker.wall import Wall
 from tests.broker.wire import Bed, Exclusive, Failover, KeyShared, Shared, Wire, batch_of, plain
 
 SHARING = pytest.mark.parametrize("type", [Shared, KeyShared])
@@ -29,6 +31,34 @@ async def test_a_message_comes_when_its_time_does(bed: Bed, sender: Wire, type: 
     assert await got(wire) == []
     await trio.sleep(3.5)
     assert await payloads(wire) == [b"later"]
+
+
+@pytest.mark.req("B-21")
+@SHARING
+async def test_a_delayed_message_comes_when_the_machine_slept_past_its_time(wall: Wall, bed: Bed, type: int) -> None:
+    sender = await bed.connect()
+    await sender.producer()
+    wire = await joined(bed, "c", type=type)
+    await sender.publish(in_ms(bed, 1_800_000))
+    await trio.sleep(1)
+    wall.ahead += 3600
+    assert (await wire.message(1.5)).payload == b"later"
+
+
+@pytest.mark.req("B-21")
+@pytest.mark.serving(Config(keepAliveIntervalSeconds=0))
+@SHARING
+async def test_a_delayed_message_waits_for_its_time_after_the_clock_was_set_back(
+    wall: Wall, bed: Bed, type: int
+) -> None:
+    sender = await bed.connect()
+    await sender.producer()
+    wire = await joined(bed, "c", type=type)
+    await sender.publish(in_ms(bed, 20_000))
+    await trio.sleep(1)
+    wall.ahead -= 3600
+    await wire.quiet(3600 + 16)
+    assert (await wire.message(5)).payload == b"later"
 
 
 @pytest.mark.req("B-21")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ import trio
 from pulsarium.broker.config import PIP, PULSAR_4_2, Config, Profile
 from pulsarium.broker.model.dispatch.sharing import SharingDispatcher
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.subscription.dispatcher import Reason
+from pulsarium.broker.model.subscription.reasons import Reason
 from tests.broker.model.dispatch.sharing import joined, subscription, why
 from tests.broker.wire import Bed, Message, Shared, Wire, plain, serving
 
@@ -49,7 +50,8 @@ async def stage(
     profile: Profile = PIP, policy_ms: int | None = None, **config: Any
 ) -> AsyncIterator[tuple[Bed, Stage]]:
     """Start a broker and wait for the boundary. `policy_ms` is the tick of the namespace's policy."""
-    async with serving(Config(keepAliveIntervalSeconds=0, **config), profile=profile) as bed:
+    exact = replace(profile, separate_publish_times=False)  # a message is stored at the time of its SEND
+    async with serving(Config(keepAliveIntervalSeconds=0, **config), profile=exact) as bed:
         if policy_ms is not None:
             metadata = bed.broker.metadata
             policy = {"active": True, "tickTime": policy_ms, "maxDeliveryDelayInMillis": 0}

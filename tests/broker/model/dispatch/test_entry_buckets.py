@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pulsarium.broker.model.subscription.dispatcher import Reason
+from pulsarium.broker.model.subscription.reasons import Reason
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.routing import bucket_hash
 from tests.broker.model.dispatch.sharing import dispatcher, got, joined, payloads, why
@@ -102,7 +102,7 @@ async def test_a_cumulative_acknowledgement_has_no_effect(bed: Bed, sender: Wire
     last = message_id(positions[-1])
     await consumer.write(frame_of(Type.ACK, consumer_id=0, ack_type=Cumulative, message_id=[last]))
     await consumer.rest(0.001)
-    assert len(dispatcher(bed).consumers[0].pending) == 4
+    assert len(next(iter(dispatcher(bed).consumers)).pending) == 4
 
 
 START_AT_0 = (

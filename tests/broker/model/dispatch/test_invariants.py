@@ -15,13 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pulsarium.broker.model.dispatch.delays import DelayedMessages, _unpacked
-from pulsarium.broker.model.dispatch.draining import KeyOwner
 from pulsarium.broker.model.dispatch.key_shared import KeySharedDispatcher
 from pulsarium.broker.model.dispatch.shared import SharedDispatcher
 from pulsarium.broker.model.dispatch.sharing import SharingDispatcher
 from pulsarium.broker.model.errors import BrokerServiceError
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.subscription.consumer import Consumer, KeySharedOptions
+from pulsarium.broker.model.subscription.base import Consumer
+from pulsarium.broker.model.subscription.options import HashRanges, KeySharedOptions
 from pulsarium.broker.model.subscription.skip import Skip, SkipEntry, skip_through
 from pulsarium.broker.storage.interface import ReadDone, StorageError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -76,7 +76,7 @@ class Life:
         return found
 
     def consumer(self) -> Consumer | None:
-        consumers = self.stand.subscription.consumers
+        consumers = [*self.stand.subscription.consumers]
         return self.random.choice(consumers) if consumers else None
 
     # the steps
@@ -127,7 +127,7 @@ class Life:
         options = self.options
         if options.mode == pb.STICKY:
             start = self.random.randrange(4) * STICKY
-            options = replace(options, ranges=((start, start + STICKY - 1),))
+            options = replace(options, ranges=HashRanges([(start, start + STICKY - 1)]))
         index = self.random.randrange(len(self.clients))
         if self.clients[index].closed:
             self.clients[index] = FakeClient()
@@ -208,7 +208,7 @@ class Life:
             yield from (("waiting", position) for position in positions)
         yield from (("delayed", position) for position in of_delayed(dispatcher.delayed._messages))
         if isinstance(dispatcher, KeySharedDispatcher):
-            for positions in dispatcher.owed.held.values():
+            for positions in dispatcher.key_owners.held.values():
                 yield from (("held", position) for position in positions)
             yield from (("unowned", position) for position in dispatcher._unowned)
         elif isinstance(dispatcher, SharedDispatcher):
@@ -241,16 +241,23 @@ class Life:
             self.check_nothing_waits_needlessly()
 
     def check_keys(self, dispatcher: KeySharedDispatcher) -> None:
-        assert dispatcher.owed._owners.keys() == {p for consumer in dispatcher.consumers for p in consumer.pending}
-        owed = Counter(dispatcher.owed._owners.values())
-        assert owed == {(c, key_hash): n for c, each in dispatcher.owed._owed.items() for key_hash, n in each.items()}
-        for key_hash, draining in dispatcher.owed.draining.items():
+        assert dispatcher.key_owners._owners.keys() == {
+            p for consumer in dispatcher.consumers for p in consumer.pending
+        }
+        owed = Counter(dispatcher.key_owners._owners.values())
+        assert all(owner is dispatcher.key_owners.owner_of(owner.consumer, owner.key_hash) for owner in owed)
+        assert owed == {
+            owner: owner.entries
+            for each in dispatcher.consumers
+            for owner in dispatcher.key_owners.keys_of(each).values()
+        }
+        for key_hash, draining in dispatcher.key_owners.draining.items():
             assert dispatcher.drains
-            assert owed[KeyOwner(draining.consumer, key_hash)]
+            assert key_hash in dispatcher.key_owners.keys_of(draining.consumer)
             assert dispatcher.selector.select(key_hash) is not draining.consumer
-        assert dispatcher.owed.held.keys() <= dispatcher.owed.draining.keys()
+        assert dispatcher.key_owners.held.keys() <= dispatcher.key_owners.draining.keys()
         if dispatcher.drains:
-            assert len({key_hash for _, key_hash in owed}) == len(owed), "two consumers have messages of one hash"
+            assert len({owner.key_hash for owner in owed}) == len(owed), "two consumers have messages of one hash"
 
     def check_nothing_waits_needlessly(self) -> None:
         dispatcher, cursor = self.dispatcher, self.stand.subscription.cursor
@@ -278,7 +285,7 @@ class Life:
         last = FakeClient()
         for number in range(4 if self.options.mode == pb.STICKY else 1):
             start = number * STICKY
-            options = replace(self.options, ranges=((start, start + STICKY - 1),))
+            options = replace(self.options, ranges=HashRanges([(start, start + STICKY - 1)]))
             try:
                 self.stand.join(last, self.type, options=options)
             except BrokerServiceError:

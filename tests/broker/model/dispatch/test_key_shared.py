@@ -8,19 +8,17 @@ from typing import Any
 import pytest
 
 from pulsarium.broker.config import Config
-from pulsarium.broker.model.subscription.dispatcher import Reason
+from pulsarium.broker.model.dispatch.key_shared import KeySharedDispatcher
+from pulsarium.broker.model.subscription.options import HashRanges, KeySharedOptions
+from pulsarium.broker.model.subscription.reasons import Reason
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.broker.model.dispatch.sharing import dispatcher, got, joined, keyed, payloads, reason, why
-from tests.broker.wire import Bed, Message, Type, Wire, frame_of, message_id, serving
+from tests.broker.model.dispatch.clients import FakeClient, Stand
+from tests.broker.model.dispatch.sharing import dispatcher, got, joined, keyed, payloads, reason, sticky, why
+from tests.broker.steps import steps_of
+from tests.broker.wire import Bed, KeyShared, Message, Type, Wire, frame_of, message_id, serving
 
-STICKY = pb.KeySharedMode.STICKY
 KEYS = [f"key-{number}" for number in range(10)]
 MOVED = {"key-3", "key-4", "key-9"}  # keys that move from c0 to c1 when c1 joins
-
-
-def sticky(*ranges: tuple[int, int]) -> dict[str, Any]:
-    """Return the keySharedMeta of a consumer that takes these ranges."""
-    return {"keySharedMode": STICKY, "hashRanges": [{"start": start, "end": end} for start, end in ranges]}
 
 
 def keys_of(messages: list[Message]) -> set[str]:
@@ -56,7 +54,7 @@ async def test_a_key_moves_when_its_old_owner_owes_nothing_of_it(bed: Bed, sende
     for key in sorted(moved):
         await old.ack(owed[key])
         assert keys_of(await got(new)) == {key}
-    assert dispatcher(bed).owed.draining == {}
+    assert dispatcher(bed).key_owners.draining == {}
 
 
 @pytest.mark.req("B-11", "B-18")
@@ -82,7 +80,7 @@ async def test_a_hash_that_comes_back_does_not_drain(bed: Bed, sender: Wire) -> 
     assert await payloads(old) == await payloads(new) == []
     await new.aclose()
     assert await payloads(old) == [b"key-3 0", b"key-4 1"]
-    assert dispatcher(bed).owed.draining == {}
+    assert dispatcher(bed).key_owners.draining == {}
 
 
 @pytest.mark.req("B-11")
@@ -177,3 +175,54 @@ async def test_no_message_overtakes_one_of_its_key_that_waits_for_permits(bed: B
     last = frame_of(Type.REDELIVER_UNACKNOWLEDGED_MESSAGES, consumer_id=0, message_ids=[message_id(positions[2])])
     await wire.write(last + frame_of(Type.FLOW, consumer_id=0, messagePermits=100))  # in the same turn
     assert [message.position for message in await got(wire)] == positions
+
+
+@pytest.mark.parametrize(
+    ("mode", "on_ring"),
+    [(pb.AUTO_SPLIT, True), (pb.AUTO_SPLIT, False), (pb.STICKY, False)],
+    ids=["ring", "halves", "sticky"],
+)
+async def test_consumers_that_leave_together_give_their_hashes_away_together(mode: int, on_ring: bool) -> None:
+    """The hashes of all others would otherwise cost each of them steps."""
+    stand = Stand(
+        subscriptionKeySharedUseConsistentHashing=on_ring, subscriptionKeySharedConsistentHashingReplicaPoints=5
+    )
+    client, other = FakeClient(), FakeClient()
+    leaving = [
+        stand.join(client, KeyShared, options=KeySharedOptions(mode, HashRanges([(i, i)]))) for i in range(1, 301)
+    ]
+    stays = stand.join(other, KeyShared, 10, options=KeySharedOptions(mode, HashRanges([(301, 65535)])))
+    stand.end_turn()
+
+    def leave() -> None:
+        for consumer in leaving:
+            client.leave(consumer)
+
+    assert steps_of(leave) < 150 * len(leaving)
+    stand.end_turn()
+    found = stand.subscription.dispatcher
+    assert isinstance(found, KeySharedDispatcher)
+    assert [*found.selector.ranges()] == [stays]
+
+
+@pytest.mark.parametrize("options", [KeySharedOptions(), KeySharedOptions(pb.STICKY, HashRanges([(0, 65535)]))])
+async def test_hashes_are_given_anew_after_all_consumers_were_disconnected(options: KeySharedOptions) -> None:
+    stand, client = Stand(), FakeClient()
+    for _ in range(1 if options.ranges.pairs else 3):
+        stand.join(client, KeyShared, options=options)
+    stand.subscription.disconnect_consumers()
+    stand.end_turn()
+    found = stand.subscription.dispatcher
+    assert isinstance(found, KeySharedDispatcher)
+    assert found.selector.ranges() == {}
+    again = stand.join(client, KeyShared, options=options)
+    stand.end_turn()
+    assert [*stand.subscription.dispatcher.selector.ranges()] == [again]  # type: ignore[union-attr]
+
+
+async def test_consumers_are_disconnected_without_a_step_for_each_hash_of_others() -> None:
+    stand, client = Stand(subscriptionKeySharedConsistentHashingReplicaPoints=100), FakeClient()
+    for _ in range(100):
+        stand.join(client, KeyShared)
+    stand.end_turn()
+    assert steps_of(stand.subscription.disconnect_consumers) < 100 * 100

@@ -9,9 +9,9 @@ from trio.testing import MockClock
 
 from pulsarium.broker.config import Config
 from pulsarium.broker.model.dispatch.key_shared import RecentlyJoinedDispatcher
-from pulsarium.broker.model.subscription.dispatcher import Reason
-from tests.broker.admin.rest import TOPICS, rest_of
+from pulsarium.broker.model.subscription.reasons import Reason
 from tests.broker.model.dispatch.sharing import dispatcher, got, joined, keyed, payloads, why
+from tests.broker.web.admin.rest import TOPICS, rest_of
 from tests.broker.wire import Bed, Wire, serving
 
 KEYS = [f"key-{number}" for number in range(10)]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from unittest.mock import patch
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from pulsarium.broker.model.dispatch import sharing
 from pulsarium.broker.model.dispatch.sharing import Rotation
+from tests.broker.steps import steps_of
 
 
 @dataclass(eq=False)
@@ -53,9 +56,15 @@ FAILED_SEARCH = [*[("join", number) for number in (1, 0, 0)], ("able", 1), ("nex
 
 
 @pytest.mark.req("B-04")
+@pytest.mark.parametrize("most_free", [0, sharing.MOST_FREE])
 @example([*FAILED_SEARCH, ("able", 1), ("able", 2), ("next", 0)])
 @given(steps)
-def test_turns_are_taken_as_in_a_list(steps: list[tuple[str, int]]) -> None:
+def test_turns_are_taken_as_in_a_list(most_free: int, steps: list[tuple[str, int]]) -> None:
+    with patch.object(sharing, "MOST_FREE", most_free):  # slots of consumers that left are given again, soon or late
+        take_turns(steps)
+
+
+def take_turns(steps: list[tuple[str, int]]) -> None:
     made, walked, members = Rotation(), Walked(), list[Member]()
     for step, number in steps:
         member = members[number % len(members)] if members else None
@@ -77,3 +86,18 @@ def test_turns_are_taken_as_in_a_list(steps: list[tuple[str, int]]) -> None:
             member.can_receive = step == "able"
             if member.can_receive:
                 made.ready(member)  # type: ignore[arg-type]
+        assert len(made) == len(members)
+        assert [*made] == sorted(members, key=lambda each: each.priority_level)
+
+
+def test_consumers_leave_without_a_step_for_each_other() -> None:
+    made, members = Rotation(), [Member(number, 0) for number in range(2000)]
+    for member in members:
+        made.add(member)  # type: ignore[arg-type]
+
+    def leave() -> None:
+        for member in members:
+            made.remove(member)  # type: ignore[arg-type]
+
+    assert steps_of(leave) < 40 * len(members)
+    assert not made

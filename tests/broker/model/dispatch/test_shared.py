@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pulsarium.broker.config import Config
-from pulsarium.broker.model.subscription.dispatcher import Reason
+from pulsarium.broker.model.subscription.reasons import Reason
 from tests.broker.model.dispatch.sharing import reason
 from tests.broker.wire import Bed, Earliest, Shared, Type, Wire, batch_of, plain
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from pathlib import Path
+from random import Random
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -12,11 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pulsarium.broker.config import Config
-from pulsarium.broker.model.dispatch.single_active import SingleActiveDispatcher
+from pulsarium.broker.model.dispatch.selector import hash_of
+from pulsarium.broker.model.dispatch.single_active import RING_POINTS, SingleActiveDispatcher
 from pulsarium.broker.model.subscription.base import Subscription
-from pulsarium.broker.model.subscription.dispatcher import Reason
+from pulsarium.broker.model.subscription.reasons import Reason
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.model.dispatch.sharing import reason
+from tests.broker.steps import steps_of
 from tests.broker.wire import TOPIC, Bed, Failover, Type, Wire, batch_of, plain, serving
 
 VECTORS = Path(__file__).parents[3] / "transcripts" / "139-failover-vectors.jsonl"
@@ -98,6 +102,31 @@ def test_the_choice_is_of_the_first_priority_level(members: list[tuple[str, int]
         assert active == group[partition % len(group)]
     else:
         assert active in group
+
+
+def on_ring(members: list[Member]) -> Member:
+    """Return the active consumer as Pulsar finds it: the owner of the next point of the lowest level's ring."""
+    group = [member for member in members if member.priority_level == min(each.priority_level for each in members)]
+    ring = {hash_of(f"{c.name}{j}"): c for c in sorted(group, key=lambda each: each.name) for j in range(RING_POINTS)}
+    points = sorted(ring)
+    return ring[points[bisect_left(points, hash_of(TOPIC)) % len(points)]]
+
+
+@pytest.mark.req("B-02")
+@given(st.lists(st.tuples(st.sampled_from("abcdef"), st.integers(0, 2)), min_size=1, max_size=9), st.randoms())
+def test_the_choice_stays_that_of_the_ring_while_consumers_leave(all_: list[tuple[str, int]], random: Random) -> None:
+    made, members = dispatcher(), [Member(name, level) for name, level in all_]
+    chosen(made, members)
+    while len(members) > 1:
+        made.remove_consumer(members.pop(random.randrange(len(members))))  # type: ignore[arg-type]
+        assert made.active is on_ring(members)  # type: ignore[comparison-overlap]
+
+
+def test_failover_consumers_leave_without_a_step_for_each_other() -> None:
+    made, members = dispatcher(), [Member(f"c{number}") for number in range(300)]
+    made._tells = False
+    chosen(made, members)
+    assert steps_of(lambda: [made.remove_consumer(member) for member in members]) < 60 * len(members)  # type: ignore[func-returns-value, arg-type]
 
 
 # commands that clients receive

@@ -9,8 +9,8 @@ import pytest
 
 from pulsarium.broker.model.dispatch.key_shared import KeySharedDispatcher
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.subscription.consumer import KeySharedOptions
-from pulsarium.broker.model.subscription.dispatcher import Reason
+from pulsarium.broker.model.subscription.options import HashRanges, KeySharedOptions
+from pulsarium.broker.model.subscription.reasons import Reason
 from pulsarium.broker.model.subscription.skip import skip_through
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.model.dispatch.clients import FakeClient, Stand
@@ -144,10 +144,10 @@ async def test_an_ack_of_another_lets_a_key_move() -> None:
     later = stand.publish(*entries)
     dispatcher = stand.subscription.dispatcher
     assert isinstance(dispatcher, KeySharedDispatcher)
-    assert dispatcher.owed.draining
+    assert dispatcher.key_owners.draining
     held = [position for position in later if stand.subscription.why(position) is Reason.DRAINING]
     stand.ack(joined, *before)
-    assert (list(joined.pending), dispatcher.owed.draining) == (held, {})
+    assert (list(joined.pending), dispatcher.key_owners.draining) == (held, {})
 
 
 @pytest.mark.parametrize("type", [Shared, KeyShared])
@@ -179,12 +179,12 @@ async def test_why_looks_only_at_the_active_consumer(type: int) -> None:
 @pytest.mark.req("B-10")
 async def test_sticky_ranges_change_hands_without_draining() -> None:
     stand, client = Stand(), FakeClient()
-    whole = KeySharedOptions(mode=pb.STICKY, ranges=((0, 65535),))
+    whole = KeySharedOptions(mode=pb.STICKY, ranges=HashRanges([(0, 65535)]))
     consumer = stand.join(client, KeyShared, 100, whole)
     positions = stand.publish(*of("key-0", 2), *of("key-4", 2))
     client.leave(consumer)
     client.got.clear()
-    stand.join(client, KeyShared, 100, replace(whole, ranges=((0, 30000),)))
-    stand.join(client, KeyShared, 100, replace(whole, ranges=((30001, 65535),)))
+    stand.join(client, KeyShared, 100, replace(whole, ranges=HashRanges([(0, 30000)])))
+    stand.join(client, KeyShared, 100, replace(whole, ranges=HashRanges([(30001, 65535)])))
     assert sorted(got(client)) == positions
     assert stand.subscription.dispatcher.waiting_count == 0  # type: ignore[union-attr]

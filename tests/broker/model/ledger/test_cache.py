@@ -10,11 +10,10 @@ import trio
 import trio.testing
 
 from pulsarium.broker.config import Config
-from pulsarium.broker.model.ledger.cache import BLOCK_BYTES, BLOCK_ENTRIES, MOST_FORGOTTEN, EntryCache
-from pulsarium.broker.model.ledger.ledger import Ledger
+from pulsarium.broker.model.ledger.ledger import BLOCK_BYTES, BLOCK_ENTRIES, MOST_FORGOTTEN, EntryCache, Ledger
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.storage.interface import DamagedEntriesError, Done, ReadDone, Run, StorageError
+from pulsarium.broker.storage.interface import DamagedEntriesError, Done, EntryRun, ReadDone, StorageError
 from tests.broker.held import HeldStorage
 from tests.broker.model.stores import NAME, append, cluster_of
 from tests.broker.wire import TOPIC, Exclusive, Shared, plain, serving
@@ -29,11 +28,11 @@ class SpillStorage(HeldStorage):
 
     def __init__(self) -> None:
         super().__init__()
-        self.spills: list[tuple[int, Run, Done]] = []
+        self.spills: list[tuple[int, EntryRun, Done]] = []
         self.holding_spills = False
 
-    def spill(self, ledger_id: int, run: Run, done: Done) -> None:
-        self.spills.append((ledger_id, Run(run.first_entry_id, list(run.entries)), done))
+    def spill(self, ledger_id: int, run: EntryRun, done: Done) -> None:
+        self.spills.append((ledger_id, EntryRun(run.first_entry_id, list(run.entries)), done))
         if not self.holding_spills:
             self.finish_spills()
 
@@ -267,6 +266,17 @@ async def test_a_block_loaded_while_its_ledger_is_deleted() -> None:
     store.release_reads()
     cluster.turn.finish()
     assert cluster.cache.size == 0
+
+
+@pytest.mark.parametrize(
+    ("store", "config", "megabytes"),
+    [(HeldStorage, {}, 56), (SpillStorage, {}, 256), (HeldStorage, {"managedLedgerCacheSizeMB": 1000}, 1000)],
+)
+async def test_the_cache_is_smaller_over_a_data_directory_unless_the_key_is_set(
+    store: type[HeldStorage], config: dict[str, int], megabytes: int
+) -> None:
+    """The process stays below 120 MB, however much is published."""
+    assert cluster_of(store(), **config).cache.limit == megabytes * MB
 
 
 COUNT, SIZE = 600, 20_000

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pulsarium.broker.cluster import Cluster
-from pulsarium.broker.model.ledger.managed_ledger import LedgerFencedError, ManagedLedger, Pending
+from pulsarium.broker.model.ledger.managed_ledger import LedgerFencedError, ManagedLedger, PendingPublish
 from pulsarium.broker.model.ledger.position import LATEST, Position
 from pulsarium.proto.generated import MLDataFormats_pb2 as ml
 from tests.broker.held import HeldStorage
@@ -70,7 +70,7 @@ async def test_a_new_ledger_that_could_not_be_named(
     store.fail()
     assert fenced == [True]
     with pytest.raises(LedgerFencedError):
-        ledger.append_run([Pending(Publisher(), b"nowhere")])
+        ledger.append_run([PendingPublish(Publisher(), b"nowhere")])
     ledger.reopen()
     append(ledger, cluster, b"kept")
     keep_all(store, cluster)
@@ -214,7 +214,7 @@ def test_acknowledged_publishes_are_there_after_a_crash(program: list[tuple[str,
                     publisher = Publisher()
                     entry = b"%d.%d" % (step, number)
                     publishers.append((entry, publisher))
-                    ledger.append_run([Pending(publisher, entry)])
+                    ledger.append_run([PendingPublish(publisher, entry)])
                     if verb == "append":
                         cluster.turn.finish()
             elif verb == "keep":

@@ -1,4 +1,7 @@
-"""Managed ledgers: appending, commits, rollover, positions, trimming and recovery."""
+"""Managed ledgers: appending, commits, rollover, positions, trimming and recovery.
+
+Reads of all entries behind a position at once.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 from pulsarium.broker.cluster import Cluster
-from pulsarium.broker.model.ledger.managed_ledger import LedgerFencedError, ManagedLedger, Pending
+from pulsarium.broker.model.ledger.managed_ledger import LedgerFencedError, ManagedLedger, PendingPublish
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
 from pulsarium.broker.storage.interface import StorageError
 from pulsarium.broker.storage.sqlite import SqliteStorage
@@ -80,7 +83,7 @@ async def test_a_failed_commit_fences_the_ledger(store: HeldStorage, cluster: Cl
     assert behind.failures == ["commit failed: the disk is full"]  # before the listener is told of the fence
     assert fenced == [True]
     with pytest.raises(LedgerFencedError):
-        ledger.append_run([Pending(lost, b"no more")])
+        ledger.append_run([PendingPublish(lost, b"no more")])
     store.release()
     assert fenced == [True]
     assert len(lost.failures + behind.failures) == 3
@@ -117,7 +120,7 @@ async def test_a_ledger_deleted_while_a_commit_is_on_its_way(
     assert store.entries == {}
     assert ledger.path not in store.metadata
     with pytest.raises(LedgerFencedError):
-        ledger.append_run([Pending(publisher, b"no more")])
+        ledger.append_run([PendingPublish(publisher, b"no more")])
 
 
 # rollover
@@ -372,3 +375,26 @@ async def test_every_load_begins_a_new_ledger(store: HeldStorage) -> None:
         append(ledger, cluster, b"x")
         ids.append(ledger.last_confirmed.ledger_id)
     assert ids == sorted(set(ids))
+
+
+SMALL = {"managedLedgerMaxEntriesPerLedger": 5, "managedLedgerMinLedgerRolloverTimeMinutes": 0}
+
+
+@pytest.mark.parametrize("recovered", [False, True], ids=["in-memory", "on-disk"])
+async def test_the_entries_behind_each_position(recovered: bool) -> None:
+    store = HeldStorage()
+    cluster = cluster_of(store, **SMALL)
+    ledger = ManagedLedger(NAME, cluster)
+    for number in range(13):
+        append(ledger, cluster, b"%d" % number)
+    if recovered:
+        cluster = cluster_of(store, **SMALL)
+        ledger = ManagedLedger(NAME, cluster)
+        append(ledger, cluster, b"13")
+    store.holding = True
+    append(ledger, cluster, b"not visible")
+    entries = read_all(ledger)
+    assert len({position.ledger_id for position, _ in entries}) >= 3
+    for number, (position, _) in enumerate(entries):
+        assert list(ledger.all_after(position)) == [entry for _, entry in entries[number + 1 :]]
+    assert list(ledger.all_after(EARLIEST)) == [entry for _, entry in entries]

@@ -1,4 +1,7 @@
-"""Lookups of the entry that has a message index (PIP-415)."""
+"""Lookups of the entry that has a message index (PIP-415).
+
+Broker entry metadata, which the broker puts in front of entries.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulsarium.broker.model.ledger.interceptors import NoIndexError
+from pulsarium.broker.model.ledger.interceptors import INDEX_PROPERTY, NoIndexError, kept_index
 from pulsarium.broker.model.ledger.position import EARLIEST, Position
 from tests.broker.model.ledger.indexed import MARKER, Indexed
 from tests.broker.model.stores import append
@@ -122,3 +125,12 @@ def expected(naive: list[tuple[Position, int]], first: int, index: int, as_relea
 
 async def test_an_empty_topic_has_no_index() -> None:
     assert Indexed().find(0) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "index"),
+    [("0", 0), ("41", 41), ("", -1), ("-7", -1), ("x", -1), ("9" * 18, 10**18 - 1), ("9" * 30, -1), ("9" * 5000, -1)],
+)
+def test_the_stored_index_is_read_and_other_texts_are_ignored(text: str, index: int) -> None:
+    """Users may set a property of this name, but no value of it may keep a topic from being loaded or written to."""
+    assert kept_index({INDEX_PROPERTY: text}) == index

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from struct import pack
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.position_set import LAST_ID, PositionSet
+from tests.broker.steps import steps_of
 
 positions = st.builds(Position, st.integers(0, 4), st.one_of(st.integers(0, 12), st.integers(LAST_ID - 4, LAST_ID - 1)))
 anywhere = st.one_of(
@@ -97,3 +99,33 @@ def test_long_runs_of_positions_are_one_range(first: int, length: int, gap: int)
     assert made.count_ranges() == 2
     assert made.take_run(1, first) == first + length - 1
     assert len(made) == 3
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 300_000), st.integers(1, 70_000), st.sampled_from([1, 2, 50])), min_size=1, max_size=4
+    ),
+    st.floats(0, 1),
+)
+def test_words_have_a_bit_for_each_entry_up_to_the_last(pieces: list[tuple[int, int, int]], part: float) -> None:
+    """Bitmaps keep runs, few entries and many entries in different forms, and several of them in one ledger."""
+    entries = PositionSet()
+    for first, length, step in pieces:
+        if step == 1:
+            entries.add_range(7, first, first + length)
+        else:
+            entries.update(Position(7, entry) for entry in range(first, first + length, step))
+    kept = [position.entry_id for position in entries]
+    last = kept[int(part * (len(kept) - 1))]
+    bits = bytearray(last // 64 * 8 + 8)
+    for entry in kept:
+        if entry <= last:
+            bits[entry >> 3] |= 1 << (entry & 7)
+    assert pack(f"<{len(bits) // 8}q", *entries.words(7, last)) == bits
+
+
+def test_words_of_a_ledger_take_no_step_for_each_entry() -> None:
+    """An acknowledgement encodes all of them."""
+    entries = PositionSet()
+    entries.update(Position(7, entry) for entry in range(0, 6 << 16, 2))
+    assert 0 < steps_of(lambda: entries.words(7, (6 << 16) - 2)) < 1000

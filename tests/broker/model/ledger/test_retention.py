@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulsarium.broker.model.ledger.cache import EntryCache
 from pulsarium.broker.model.ledger.ledger import (
     MEGABYTE,
     MINUTE_MS,
+    EntryCache,
     Ledger,
     Retention,
     consumed,

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulsarium.broker.model.ledger.cache import EntryCache
-from pulsarium.broker.model.ledger.ledger import Ledger
+from pulsarium.broker.model.ledger.ledger import EntryCache, Ledger
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.sequence import Visible, newest_matching, newest_position, read_through
 from pulsarium.broker.storage.interface import DamagedEntriesError

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pulsarium.broker.config import Config
 from pulsarium.broker.model.errors import MetadataError
 from pulsarium.broker.model.namespace.metadata import Metadata
-from pulsarium.broker.model.namespace.ownership import Found, Ownership
+from pulsarium.broker.model.namespace.ownership import FoundOwner, Ownership
 from pulsarium.broker.storage.interface import Done
 from pulsarium.proto.topic_name import TopicName
 
@@ -41,7 +41,7 @@ def ownership(members: int) -> Ownership[Member]:
 
 def test_one_broker_alone_serves_every_bundle() -> None:
     owned = ownership(1)
-    assert owned.find(owned.members[0], TOPICS[0], authoritative=False) == Found(owned.members[0])
+    assert owned.find(owned.members[0], TOPICS[0], authoritative=False) == FoundOwner(owned.members[0])
     assert owned.owner(TOPICS[0]) is owned.members[0]
 
 
@@ -54,19 +54,19 @@ def test_nobody_serves_a_namespace_that_there_is_not() -> None:
 def test_only_the_leader_decides_who_serves_a_bundle() -> None:
     owned = ownership(3)
     leader, second, _ = owned.members
-    assert owned.find(second, TOPICS[0], authoritative=False) == Found(leader, redirect=True, authoritative=False)
+    assert owned.find(second, TOPICS[0], authoritative=False) == FoundOwner(leader, redirect=True, authoritative=False)
     assert owned.owner(TOPICS[0]) is None
     found = owned.find(leader, TOPICS[0], authoritative=False)
-    assert found == Found(leader)  # the first of the least loaded brokers
+    assert found == FoundOwner(leader)  # the first of the least loaded brokers
 
 
 def test_whom_the_leader_chose_serves() -> None:
     owned = ownership(2)
     leader, second = owned.members
     owned.assign("public/default", "another", leader)
-    assert owned.find(leader, TOPICS[0], authoritative=False) == Found(second, redirect=True)
+    assert owned.find(leader, TOPICS[0], authoritative=False) == FoundOwner(second, redirect=True)
     assert owned.owner(TOPICS[0]) is None  # the second broker takes the bundle at the first lookup
-    assert owned.find(second, TOPICS[0], authoritative=True) == Found(second)
+    assert owned.find(second, TOPICS[0], authoritative=True) == FoundOwner(second)
     assert owned.owner(TOPICS[0]) is second
 
 
@@ -80,7 +80,7 @@ def test_a_lookup_of_a_bundle_being_unloaded_is_told_to_come_back(members: int) 
         assert owned.owner(TOPICS[0]) is None
         with pytest.raises(MetadataError, match=f"public/default/{bundle} is being unloaded"):
             owned.find(first, TOPICS[0], authoritative=True)
-    assert owned.find(first, TOPICS[0], authoritative=True) == Found(first)
+    assert owned.find(first, TOPICS[0], authoritative=True) == FoundOwner(first)
 
 
 def test_a_leader_leads_while_it_is_there() -> None:

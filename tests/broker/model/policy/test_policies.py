@@ -13,18 +13,18 @@ from pulsarium.broker.model.policy.policies import (
     AGE,
     STORAGE,
     AutoCreation,
+    ConsumerSubscribeRate,
     DelayedDelivery,
     DispatchRate,
     Inactivity,
     Policies,
     PublishRate,
     Quota,
-    Rate,
     SchemaPolicies,
     auto_creation,
     of_broker,
-    of_system_topic,
     resolve,
+    resolve_system_topic,
 )
 from pulsarium.broker.model.topic import topics as topics_module
 from pulsarium.proto.topic_name import TopicName
@@ -32,6 +32,7 @@ from pulsarium.rest.policies import POLICIES
 from tests.broker.wire import TOPIC, Bed, Wire
 
 NAME = TopicName.parse(TOPIC)
+EVENTS = TopicName.parse("__change_events")
 
 
 def test_a_row_names_keys_of_broker_conf() -> None:
@@ -192,7 +193,11 @@ SOURCES = [
         (creates(allowed=True), True),
         (creates(allowed=False), False),
     ),
-    Source(*("subscribe_rate", "clusterSubscribeRate", Rate(21, 22)), (rates(1), Rate(1, 9)), (rates(-1), Rate(-1, 9))),
+    Source(
+        *("subscribe_rate", "clusterSubscribeRate", ConsumerSubscribeRate(21, 22)),
+        (rates(1), ConsumerSubscribeRate(1, 9)),
+        (rates(-1), ConsumerSubscribeRate(-1, 9)),
+    ),
     Source(
         *("subscription_types", "subscription_types_enabled", frozenset({"Shared"})),
         types("Failover"),
@@ -402,7 +407,7 @@ async def test_a_namespace_that_is_made_again_has_none_of_its_old_policies(bed: 
 def test_the_schema_strategy_is_resolved(namespace: dict[str, str], strategy: str) -> None:
     assert resolve(CONFIG, namespace).schemas.strategy == strategy
     assert resolve(CONFIG, namespace, {"schema_compatibility_strategy": "UNDEFINED"}).schemas.strategy == strategy
-    system = of_system_topic(resolve(CONFIG, namespace, {"schema_compatibility_strategy": "FULL"}), CONFIG).schemas
+    system = resolve_system_topic(EVENTS, CONFIG, namespace, {"schema_compatibility_strategy": "FULL"}).schemas
     assert (system.strategy, system.auto_update) == ("ALWAYS_COMPATIBLE", True)
 
 

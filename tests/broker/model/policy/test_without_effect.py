@@ -16,18 +16,19 @@ from pulsarium.broker.model.policy.without_effect import FACTS, POLICIES, Notice
 from pulsarium.broker.model.scalable.auto_scale import BUCKET_OVERRIDES, OVERRIDES, key_of
 from pulsarium.rest import policies as rows
 from pulsarium.rest.policies import NAMESPACE_DEFAULTS, Policy
-from tests.broker.admin.rest import ADMIN, NAMESPACES, TENANTS, TOPICS, Rest
+from tests.broker.web.admin.rest import ADMIN, NAMESPACES, TENANTS, TOPICS, Rest
 from tests.broker.wire import Bed, Wire
 
 ROOT = Path(__file__).parents[4]
 TESTS = ROOT / "tests"
+YARDSTICKS = ROOT / "yardsticks"
 RATES = "broker/commands/test_dispatch_rate.py"
 COMMANDS, UPKEEP = "broker/commands", "broker/model/upkeep"
 # The test that sees the effect of a policy, by the stored name of the policy.
 EFFECTS: Mapping[str, str] = {
     "auth_policies": "broker/commands/test_authorized.py",
     "backlog_quota_map": f"{UPKEEP}/test_backlog_quota.py::test_producers_are_disconnected_and_refused",
-    "bundles": "broker/admin/namespace/test_bundles.py::test_unloading_a_bundle_disconnects_only_its_clients",
+    "bundles": "broker/web/admin/namespace/test_bundles.py::test_unloading_a_bundle_disconnects_only_its_clients",
     "clusterDispatchRate": f"{RATES}::test_the_rate_bounds_the_messages_of_each_second",
     "topicDispatchRate": f"{RATES}::test_the_rate_bounds_the_messages_of_each_second",
     "subscriptionDispatchRate": f"{RATES}::test_subscriptions_share_a_topics_rate_and_have_their_own",
@@ -58,7 +59,7 @@ EFFECTS: Mapping[str, str] = {
     "max_unacked_messages_per_subscription": (
         "broker/model/dispatch/test_unacked_limits.py::test_all_consumers_of_a_subscription_together"
     ),
-    "max_topics_per_namespace": "broker/admin/namespace/test_max_topics.py::test_partitions_count_one_by_one",
+    "max_topics_per_namespace": "broker/web/admin/namespace/test_max_topics.py::test_partitions_count_one_by_one",
     "max_message_size": f"{COMMANDS}/test_producer_limits.py::test_a_topic_may_limit_the_size_of_messages",
     "compaction_threshold": "broker/model/compaction/test_compaction.py",
     "schema_auto_update_compatibility_strategy": f"{COMMANDS}/test_schema.py::test_a_producer_that_does_not_fit",
@@ -71,7 +72,7 @@ EFFECTS: Mapping[str, str] = {
     ),
     "migrated": "broker/model/topic/test_migration.py::test_a_namespace_may_move_alone",
     "shadowTopics": f"{COMMANDS}/test_shadow_topics.py::test_a_listed_shadow_gets_each_message",
-    "entryFilters": "broker/admin/policies/test_rules.py::test_no_entry_filter_can_be_set",
+    "entryFilters": "broker/web/admin/policies/test_rules.py::test_no_entry_filter_can_be_set",
     "subscriptionPolicies": f"{RATES}",
 }
 # Stored fields without an effect on any broker, in Pulsar too.
@@ -139,7 +140,8 @@ def read_attributes() -> set[str]:
 
 
 def words_of_tests() -> set[str]:
-    texts = (path.read_text() for path in TESTS.rglob("*.py") if path != Path(__file__))
+    files = (path for folder in (TESTS, YARDSTICKS) for path in folder.rglob("*.py") if path != Path(__file__))
+    texts = (path.read_text() for path in files)
     return {word for text in texts for word in re.findall(r"\w+", text)}
 
 
@@ -155,8 +157,12 @@ def test_each_key_is_read_and_seen_by_a_test_or_is_declared_to_have_no_effect() 
 def test_the_page_of_differences_has_the_same_words() -> None:
     page = (ROOT / "docs" / "differences.md").read_text()
     lines = [f"| {fact.name} | {fact.pulsar} | {fact.why} |" for fact in FACTS]
+    in_pulsar = {
+        "strictTopicNameEnabled": "nothing",
+        "tlsAllowInsecureConnection": "lets in client certificates that nobody signed",
+    }
     lines += [
-        f"| {key.name} | lets in client certificates that nobody signed | {key.meaning.without_effect} |"
+        f"| {key.name} | {in_pulsar[key.name]} | {key.meaning.without_effect} |"
         for key in documented_keys().values()
         if key.meaning.without_effect
     ]

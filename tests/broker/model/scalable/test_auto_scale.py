@@ -13,13 +13,13 @@ from pulsarium.broker.config import Config
 from pulsarium.broker.model.scalable.auto_scale import (
     BUCKET_OVERRIDES,
     OVERRIDES,
-    Load,
     Merge,
     Nothing,
     PolicyError,
     Rebucket,
+    SegmentLoad,
     Situation,
-    Split,
+    SplitDecision,
     Times,
     decide,
     effective,
@@ -38,8 +38,8 @@ def situation(segments: int = 1, consumers: int = 0, **fields: Any) -> Situation
     return Situation(**{"layout": layout, "loads": {}, "consumers": consumers, "policy": M1, "now_ms": NOW, **fields})
 
 
-def loads(*msg_rates_in: float, since_ms: int = 0) -> dict[int, Load]:
-    return {number: Load((rate, 0.0, 0.0, 0.0), since_ms) for number, rate in enumerate(msg_rates_in)}
+def loads(*msg_rates_in: float, since_ms: int = 0) -> dict[int, SegmentLoad]:
+    return {number: SegmentLoad((rate, 0.0, 0.0, 0.0), since_ms) for number, rate in enumerate(msg_rates_in)}
 
 
 def policy(*, entry_buckets: bool = False, **override: Any) -> Any:
@@ -50,15 +50,15 @@ def policy(*, entry_buckets: bool = False, **override: Any) -> Any:
 
 
 def test_more_consumers_than_segments_split_the_busiest_segment() -> None:
-    assert decide(situation(3, 4, loads=loads(5, 9, 9))) == Split(1, "consumer-count")
-    assert decide(situation(3, 4)) == Split(0, "consumer-count")
+    assert decide(situation(3, 4, loads=loads(5, 9, 9))) == SplitDecision(1, "consumer-count")
+    assert decide(situation(3, 4)) == SplitDecision(0, "consumer-count")
     assert decide(situation(3, 3)) == Nothing()
 
 
 def test_a_split_waits_for_its_cool_down() -> None:
     soon = situation(1, 2, times=Times(split=NOW - 59_999))
     assert decide(soon) == Nothing("split_cooldown")
-    assert decide(replace(soon, now_ms=NOW + 1)) == Split(0, "consumer-count")
+    assert decide(replace(soon, now_ms=NOW + 1)) == SplitDecision(0, "consumer-count")
 
 
 def test_splits_end_at_the_most_segments() -> None:
@@ -69,7 +69,7 @@ def test_a_segment_of_one_hash_is_not_split() -> None:
     narrow = Layout.initial(1, now_ms=0)
     for _ in range(16):
         narrow = narrow.split(narrow.active()[0].id, now_ms=0)
-    busiest = {narrow.active()[0].id: Load((1.0, 0.0, 0.0, 0.0))}
+    busiest = {narrow.active()[0].id: SegmentLoad((1.0, 0.0, 0.0, 0.0))}
     assert decide(situation(consumers=99, layout=narrow, loads=busiest)) == Nothing("unsplittable")
 
 
@@ -83,7 +83,7 @@ def test_consumers_of_a_quiet_topic_get_more_buckets_in_one_step() -> None:
 
 
 def test_consumers_of_a_busy_topic_get_segments() -> None:
-    assert decide(situation(1, 2, policy=RELEASED, loads=loads(1000))) == Split(0, "consumer-count")
+    assert decide(situation(1, 2, policy=RELEASED, loads=loads(1000))) == SplitDecision(0, "consumer-count")
 
 
 def test_consumers_of_a_topic_with_the_most_segments_get_buckets() -> None:
@@ -104,15 +104,15 @@ def test_a_rebucket_waits_for_its_cool_down_and_ends_at_the_most_buckets() -> No
 def test_each_rate_splits_a_segment_above_its_threshold(index: int) -> None:
     name = ("msgRateIn", "byteRateIn", "msgRateOut", "byteRateOut")[index]
 
-    def at(rate: float) -> dict[int, Load]:
-        return {1: Load(tuple(rate if each == index else 0.0 for each in range(4)))}  # type: ignore[arg-type]
+    def at(rate: float) -> dict[int, SegmentLoad]:
+        return {1: SegmentLoad(tuple(rate if each == index else 0.0 for each in range(4)))}  # type: ignore[arg-type]
 
     assert decide(situation(2, loads=at(M1.split[index]))) == Nothing()
-    assert decide(situation(2, loads=at(M1.split[index] + 1))) == Split(1, name)
+    assert decide(situation(2, loads=at(M1.split[index] + 1))) == SplitDecision(1, name)
 
 
 def test_the_most_overloaded_segment_is_split() -> None:
-    assert decide(situation(3, loads=loads(11_000, 30_000, 20_000))) == Split(1, "msgRateIn")
+    assert decide(situation(3, loads=loads(11_000, 30_000, 20_000))) == SplitDecision(1, "msgRateIn")
 
 
 # less traffic
@@ -141,7 +141,7 @@ def test_merges_leave_the_fewest_segments() -> None:
 def test_merges_end_at_the_deepest_line_of_merges() -> None:
     layout = Layout.initial(3, now_ms=0).merge(0, 1, now_ms=0)
     assert merges_before(layout, layout.segments[3]) == 1
-    cold = {2: Load(), 3: Load()}
+    cold = {2: SegmentLoad(), 3: SegmentLoad()}
     assert decide(situation(layout=layout, loads=cold)) == Merge(2, 3, "cold")
     assert decide(situation(layout=layout, loads=cold, policy=policy(maxDagDepth=1))) == Nothing()
 
@@ -211,7 +211,7 @@ def effective_value(name: str) -> Any:
 def test_a_decision_fits_its_layout(segments: int, rates: list[float], consumers: int, entry_buckets: bool) -> None:
     now = situation(segments, consumers, loads=loads(*rates), policy=RELEASED if entry_buckets else M1)
     decision = decide(now)
-    if isinstance(decision, Split):
+    if isinstance(decision, SplitDecision):
         now.layout.split(decision.segment, now_ms=0)
     elif isinstance(decision, Merge):
         now.layout.merge(decision.first, decision.second, now_ms=0)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+import trio
 
-from pulsarium.broker.clock import Timeline
+from pulsarium.broker.clock import Time, Timeline
 from pulsarium.broker.model.scalable.layout import Layout, Segment
 from pulsarium.broker.model.scalable.registrations import (
     Assignment,
@@ -62,7 +63,7 @@ class Bench:
     """A topic, its registrations and a clock that the test moves."""
 
     def __init__(self, segments: int, rules: Rules) -> None:
-        self.clock = Timeline(0.0, lambda: None)
+        self.clock = Timeline(Time(trio.current_time, 0.0, trio.current_time, 0.0), lambda: None, lambda: None)
         self.clock.freeze()
         self.keeper = Keeper()
         self.topic = Topic(Layout.initial(segments, now_ms=0, buckets=1 if rules.as_m1 else 4))

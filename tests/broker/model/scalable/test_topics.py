@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import trio
 
-from pulsarium.broker.broker import Broker
+from pulsarium.broker.cluster import Broker
 from pulsarium.broker.config import Config
 from pulsarium.broker.model.scalable.layout import Layout
 from pulsarium.broker.model.scalable.topics import ScalableTopic

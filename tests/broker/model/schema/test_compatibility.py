@@ -121,7 +121,7 @@ def test_a_protobuf_native_schema_fits_by_its_root_message(strategy: str) -> Non
 
 def key_value(key: SchemaData, value: SchemaData) -> SchemaData:
     names = {"key.schema.type": key.type, "value.schema.type": value.type, "key.schema.properties": ""}
-    return SchemaData("KEY_VALUE", joined(key.data, value.data), tuple(names.items()))
+    return SchemaData.of("KEY_VALUE", joined(key.data, value.data), names)
 
 
 def test_a_key_value_schema_fits_by_both_halves() -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from pulsarium.broker.model.schema.data import IncompatibleSchemaError, NoSchemaError, SchemaData
-from pulsarium.broker.model.schema.registry import TIMESTAMP, SchemaRegistry
+from pulsarium.broker.model.schema import registry
+from pulsarium.broker.model.schema.data import IncompatibleSchemaError, NoSchemaError, SchemaData, SchemaError
+from pulsarium.broker.model.schema.registry import Answers, SchemaRegistry
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.model.stores import Paths
 
@@ -72,22 +73,19 @@ def test_a_deleted_schema_goes_on_with_the_next_version(schemas: SchemaRegistry,
 
 
 def test_all_versions_of_a_schema_are_recovered(schemas: SchemaRegistry, kept: Paths) -> None:
-    schemas.add(TOPIC, SchemaData("AVRO", INT.data, (("k", "v"),)), "FULL", 1)
+    schemas.add(TOPIC, SchemaData.of("AVRO", INT.data, {"k": "v"}), "FULL", 1)
     schemas.mark_deleted(TOPIC, 2)
     schemas.add(TOPIC, SchemaData("BYTES"), "FULL", 3)
     again = SchemaRegistry(kept)
     again.recover(kept)
     assert again.all(TOPIC) == schemas.all(TOPIC)
     first, _, last = again.all(TOPIC)
-    assert (first.ledger_id, first.timestamp_ms, first.schema.texts, last.schema.type) == (7, 1, {"k": "v"}, "NONE")
-
-
-def test_a_schema_that_an_older_version_kept_names_no_ledger(kept: Paths) -> None:
-    schema = SchemaData("AVRO", INT.data, ((TIMESTAMP, "1"),)).to_proto(TOPIC.schema_name)
-    kept["/schemas/public/default/t/0"] = schema.SerializeToString()
-    registry = SchemaRegistry(kept)
-    registry.recover(kept)
-    assert [(each.ledger_id, each.timestamp_ms) for each in registry.all(TOPIC)] == [(-1, 1)]
+    assert (first.ledger_id, first.timestamp_ms, first.schema.properties, last.schema.type) == (
+        7,
+        1,
+        {"k": "v"},
+        "NONE",
+    )
 
 
 @pytest.mark.req("B-30")
@@ -111,3 +109,42 @@ def test_consumers_are_judged_by_other_strategies_too(schemas: SchemaRegistry) -
         with pytest.raises(IncompatibleSchemaError, match=f"strategy {strategy}:"):
             schemas.check_consumer(TOPIC, INT, strategy)
     schemas.check_consumer(TOPIC, SchemaData("STRING"), "ALWAYS_COMPATIBLE")
+
+
+@pytest.mark.parametrize("schema", [INT, SPACED, STRING, MORE, SchemaData("AVRO", b"{")])
+@pytest.mark.parametrize("strategy", ["FULL", "FULL_TRANSITIVE", "ALWAYS_COMPATIBLE"])
+def test_a_rehearsal_finds_all_answers(
+    schemas: SchemaRegistry, kept: Paths, monkeypatch: pytest.MonkeyPatch, schema: SchemaData, strategy: str
+) -> None:
+    schemas.add(TOPIC, INT, "FULL", 1)
+
+    def result(of: SchemaRegistry) -> int | str:
+        try:
+            return of.add(TOPIC, schema, strategy, 2).version
+        except SchemaError as error:
+            return error.java_text
+
+    expected: list[int | str] = []
+    before = dict(kept)
+    answers = schemas.rehearsal(TOPIC, lambda copy: expected.append(result(copy)))()
+    assert kept == before
+
+    def once_more(*about: object) -> None:
+        raise AssertionError("a question was asked that the rehearsal has answered")
+
+    questions = {name: getattr(registry, name) for name in ("validate", "check", "_equal")}
+    known = Answers()
+    for name, question in questions.items():
+        monkeypatch.setattr(registry, name, once_more)
+        known |= {(once_more, about): answer for (asked, about), answer in answers.items() if asked is question}
+    with schemas.knows(known):
+        assert [result(schemas)] == expected
+
+
+def test_properties_count_for_the_size_of_a_schema(schemas: SchemaRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "LARGE", 100)
+    small, large = SchemaData("STRING"), SchemaData.of("STRING", b"", {"k": "x" * 100})
+    assert not schemas.is_large(TOPIC, small.size)
+    assert schemas.is_large(TOPIC, large.size)
+    schemas.add(TOPIC, large, "FULL", 1)
+    assert schemas.is_large(TOPIC, small.size)

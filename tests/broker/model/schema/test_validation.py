@@ -25,7 +25,7 @@ FAILED = "deserialize ProtobufNative Schema failed"
         SchemaData("PROTOBUF_NATIVE", descriptor()),
         SchemaData("KEY_VALUE", bytes(8)),
         SchemaData("KEY_VALUE", b"\xff\xff\xff\xff" * 2),
-        SchemaData("KEY_VALUE", joined(b"", RECORD), (("value.schema.type", "AVRO"), ("key.schema.type", "INT8"))),
+        SchemaData.of("KEY_VALUE", joined(b"", RECORD), {"value.schema.type": "AVRO", "key.schema.type": "INT8"}),
     ],
     ids=str,
 )
@@ -45,7 +45,7 @@ def test_a_valid_schema_is_taken(schema: SchemaData) -> None:
         (SchemaData("AUTO_CONSUME"), "Schema AUTO_CONSUME is a client-side schema type"),
         (SchemaData("AUTO_PUBLISH"), "Schema AUTO_PUBLISH is a client-side schema type"),
         (SchemaData("PROTOBUF_NATIVE", b"{}"), FAILED),
-        (SchemaData("KEY_VALUE", joined(b"", b"x"), (("value.schema.type", "AVRO"),)), "AVRO schema"),
+        (SchemaData.of("KEY_VALUE", joined(b"", b"x"), {"value.schema.type": "AVRO"}), "AVRO schema"),
     ],
     ids=str,
 )
@@ -68,7 +68,7 @@ def test_a_key_value_schema_whose_halves_cannot_be_told_apart_is_refused(
     data: bytes, properties: dict[str, str]
 ) -> None:
     with pytest.raises(MalformedSchemaError):
-        validate(SchemaData("KEY_VALUE", data, tuple(properties.items())))
+        validate(SchemaData.of("KEY_VALUE", data, properties))
 
 
 @pytest.mark.parametrize("root", ["p.M", "p.M.Inner", "p.N"])

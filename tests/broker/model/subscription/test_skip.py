@@ -12,12 +12,9 @@ from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
 from pulsarium.broker.model.errors import NoSuchMessageError
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.subscription.mark_moves import KEPT_MOVES, MarkMove, MarkMoves, MovedBy
 from pulsarium.broker.model.subscription.skip import (
-    KEPT_MOVES,
     LARGEST_BATCH,
-    MarkMove,
-    MarkMoves,
-    MovedBy,
     Skip,
     SkipEntry,
     ack_set_without,
@@ -141,15 +138,26 @@ def test_the_last_move_past_an_entry_is_known() -> None:
     ]
 
 
-def test_a_seek_forgets_the_moves_before() -> None:
+def test_a_seek_to_the_past_forgets_the_moves_behind_its_target() -> None:
     moves = MarkMoves(at(3))
-    moves.note(MovedBy.SKIPPED, at(3), at(9), 1)
-    moves.sought(at(4), 2)
-    assert moves.of(at(9)) is None
-    found = moves.of(at(2))
-    assert found is not None
-    assert (found.by, found.through, found.ms) == (MovedBy.SEEK, at(4), 2)
-    assert moves.start < at(0)
+    moves.note(MovedBy.EXPIRED, at(3), at(5), 1)
+    moves.note(MovedBy.SKIPPED, at(5), at(9), 2)
+    moves.sought(at(9), at(4), 3)
+    assert list(moves.known) == [MarkMove(MovedBy.EXPIRED, at(3), at(4), 1)]
+    assert moves.start == at(3)
+    moves.sought(at(4), at(2), 4)
+    assert (list(moves.known), moves.start, moves.forgotten) == ([], at(2), at(2))
+
+
+def test_a_seek_to_the_future_keeps_the_moves_before() -> None:
+    moves = MarkMoves(at(-1))
+    moves.note(MovedBy.EXPIRED, at(-1), at(3), 1)
+    moves.sought(at(3), at(8), 2, some_acked=True)
+    expired, sought = moves.of(at(3)), moves.of(at(4))
+    assert (expired, sought) == (
+        MarkMove(MovedBy.EXPIRED, at(-1), at(3), 1),
+        MarkMove(MovedBy.SEEK, at(3), at(8), 2, some_acked=True),
+    )
 
 
 def test_only_so_many_moves_are_remembered() -> None:

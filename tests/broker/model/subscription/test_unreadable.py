@@ -15,11 +15,11 @@ import trio.testing
 from pulsarium.broker.config import Config
 from pulsarium.broker.lab.why.explain import explain
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.subscription.dispatcher import Reason
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+from pulsarium.broker.model.subscription.reasons import Reason
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.broker.admin.rest import TOPICS, Rest
 from tests.broker.damaged import flip, until
+from tests.broker.web.admin.rest import TOPICS, Rest
 from tests.broker.wire import TOPIC, Bed, Exclusive, KeyShared, Shared, Wire, message_id, plain, serving
 
 COUNT = 6

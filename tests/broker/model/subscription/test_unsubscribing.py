@@ -7,9 +7,9 @@ import trio
 
 from pulsarium.broker.model.errors import ServiceNotReadyError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.broker.admin.rest import TOPICS
 from tests.broker.full_disk import NAME, ROLLING, disk, used
 from tests.broker.held import HeldStorage
+from tests.broker.web.admin.rest import TOPICS
 from tests.broker.wire import Earliest, Shared, Type, plain
 
 

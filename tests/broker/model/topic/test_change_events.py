@@ -6,14 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trio
 
 from pulsarium.broker.config import Config
 from pulsarium.broker.model.policy.event import EVENT_SCHEMA, PolicyEvent, decode, encode
+from pulsarium.broker.net import slices
+from pulsarium.proto import batch
 from pulsarium.proto.compression import compress
 from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
-from tests.broker.admin.rest import NAMESPACES, TOPICS, Rest, rest_of
+from tests.broker.web.admin.rest import NAMESPACES, TOPICS, Rest, rest_of
 from tests.broker.wire import TOPIC, Bed, Earliest, Type, Wire, batch_of, plain, serving
 
 CHANGES = "persistent://public/default/__change_events"
@@ -232,12 +235,77 @@ async def test_a_schema_that_cannot_be_read(
 
 
 @pytest.mark.req("B-39")
-async def test_a_change_event_published_twice_takes_effect_once(bed: Bed, rest: Rest, wire: Wire) -> None:
-    """A client that missed a receipt sends its event again, after newer events may have taken effect."""
+async def test_change_events_are_not_deduplicated(bed: Bed, rest: Rest, wire: Wire) -> None:
+    """Pulsar deduplicates no system topic: an event that a client sends again takes effect again."""
     await rest.done("POST", f"{NAMESPACES}/public/default/deduplication", True)
     await wire.producer(CHANGES, producer_name="p")
     for ttl in (1, 2):
         await wire.publish(plain(payload({"message_ttl_in_seconds": ttl}), producer_name="p", sequence_id=ttl))
     wire.sequences[0] = 0
     await wire.publish(plain(payload({"message_ttl_in_seconds": 1}), producer_name="p", sequence_id=1))
-    assert bed.broker.metadata.topic_policies[TOPIC] == {"message_ttl_in_seconds": 2}
+    assert bed.broker.metadata.topic_policies[TOPIC] == {"message_ttl_in_seconds": 1}
+
+
+def batch_with(*events: bytes) -> bytes:
+    """Return the payload of a batch of events."""
+    return batch.pack([(pb.SingleMessageMetadata(partition_key=TOPIC, payload_size=0), event) for event in events])
+
+
+async def test_events_of_a_batch_are_applied_in_slices_and_in_their_order(
+    bed: Bed, rest: Rest, wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thousand events in one step of the event loop would hold other clients up."""
+    monkeypatch.setattr(slices, "SLICE", 0)  # after each event
+    await wire.producer(CHANGES)
+    events = batch_with(*(payload({"message_ttl_in_seconds": ttl}) for ttl in range(1, 4)))
+    applied: list[int] = []
+    take = bed.broker.metadata.take_topic_policies
+    turns = 0
+
+    def noted(name: TopicName, policies: dict[str, Any]) -> None:
+        applied.append(turns)
+        take(name, policies)
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            await trio.lowlevel.checkpoint()
+            turns += 1
+
+    monkeypatch.setattr(bed.broker.metadata, "take_topic_policies", noted)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(others)
+        await wire.publish(plain(events, num_messages_in_batch=3))
+        while bed.broker.metadata.topic_policies.get(TOPIC) != {"message_ttl_in_seconds": 3}:
+            await trio.lowlevel.checkpoint()
+        nursery.cancel_scope.cancel()
+    assert len(applied) == 3
+    assert applied[0] < applied[-1]
+
+
+@pytest.mark.parametrize(
+    ("event", "reason"),
+    [
+        (plain(compress(pb.ZLIB, bytes(2 << 20)), compression=pb.ZLIB, uncompressed_size=2 << 20), "over the limit"),
+        (plain(batch_with(*[b""] * 1001), num_messages_in_batch=1001), "1001 messages in a batch"),
+    ],
+    ids=["long", "many"],
+)
+async def test_an_entry_that_takes_long_to_apply_is_no_policy_event(
+    bed: Bed, rest: Rest, wire: Wire, caplog: pytest.LogCaptureFixture, event: bytes, reason: str
+) -> None:
+    await wire.producer(CHANGES)
+    with caplog.at_level("WARNING"):
+        await wire.publish(event)
+    assert "no policy event" in caplog.text
+    assert reason in caplog.text
+
+
+async def test_a_schema_that_takes_long_to_parse_is_not_parsed(
+    bed: Bed, rest: Rest, wire: Wire, caplog: pytest.LogCaptureFixture
+) -> None:
+    schema = pb.Schema(name="s", type=pb.Schema.Type.External, schema_data=b" " * 300_000)
+    await wire.producer(CHANGES, schema=schema)
+    with caplog.at_level("WARNING"):
+        await wire.publish(plain(payload({"max_message_size": 1}), schema_version=bytes(8)))
+    assert "the stored version has 300000 bytes" in caplog.text

@@ -12,11 +12,11 @@ import pytest
 from pulsarium.broker.config import Config
 from pulsarium.broker.config.keys import APPEND_BROKER_TIMESTAMP, APPEND_INDEX
 from pulsarium.broker.model.ledger.interceptors import index_of
-from pulsarium.broker.model.topic.deduplication import STORED_BEFORE
+from pulsarium.broker.model.ledger.position import NOT_STORED
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.broker.admin.rest import TOPICS, Rest
 from tests.broker.damaged import flip, until
 from tests.broker.model.upkeep.policed import subscription_of, topic_of
+from tests.broker.web.admin.rest import TOPICS, Rest
 from tests.broker.wire import TOPIC, Bed, Earliest, Shared, plain, serving
 
 COUNT = 6
@@ -78,7 +78,7 @@ async def test_deduplication_forgets_what_is_damaged_and_nothing_else(
             pb.BaseCommand.SEND, last, producer_id=1, sequence_id=known["b"], num_messages=1, highest_sequence_id=0
         )
         receipt = await wire.expect(pb.BaseCommand.SEND_RECEIPT)
-        assert (receipt.message_id.ledgerId, receipt.message_id.entryId) == STORED_BEFORE
+        assert (receipt.message_id.ledgerId, receipt.message_id.entryId) == NOT_STORED
 
 
 async def test_without_the_key_a_topic_that_cannot_tell_duplicates_is_refused_and_says_what_helps(

@@ -11,9 +11,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pulsarium.broker.cluster import Cluster
-from pulsarium.broker.model.client import Assigned
-from pulsarium.broker.model.ledger.managed_ledger import Pending
-from pulsarium.broker.model.topic.deduplication import STORED_BEFORE
+from pulsarium.broker.model.client import AssignedBroker
+from pulsarium.broker.model.ledger.managed_ledger import PendingPublish
+from pulsarium.broker.model.ledger.position import NOT_STORED
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.topic.producers import Producer, ProducerOptions
 from pulsarium.proto.entry import parse_metadata
@@ -47,6 +47,8 @@ class Sent(NamedTuple):
 class Sender:
     """A client that reconnects and then sends all messages without a receipt again, in order."""
 
+    address = "/sender:1"
+
     def __init__(self, name: str) -> None:
         self.name = name
         self.sent: list[Sent] = []
@@ -72,20 +74,22 @@ class Sender:
         for entry in message.entries(self.name):
             if self.producer is not None:
                 highest = message.highest if message.highest > message.sequence_id else NO_SEQUENCE
-                pending = Pending(self.producer, entry, message.sequence_id, highest, is_chunk=message.chunks > 1)
+                pending = PendingPublish(
+                    self.producer, entry, message.sequence_id, highest, is_chunk=message.chunks > 1
+                )
                 self.producer.publish(pending)
 
-    def send_receipts(self, producer_id: int, entries: Sequence[Pending]) -> None:
+    def send_receipts(self, producer_id: int, entries: Sequence[PendingPublish]) -> None:
         for entry in entries:
-            if entry.position == STORED_BEFORE or is_last(self.topic.ledger.read_now(entry.position)):
+            if entry.position == NOT_STORED or is_last(self.topic.ledger.read_now(entry.position)):
                 self.unanswered.pop(entry.sequence_id, None)
 
-    def send_error(self, producer_id: int, sequence_id: int, code: int, text: str) -> None:
+    def send_error(self, producer_id: int, sequence_id: int, code: int, text: str, **about: object) -> None:
         assert code == pb.PersistenceError
 
     def publish_finished(self, count: int) -> None: ...
 
-    def close_producer(self, producer_id: int, assigned: Assigned | None = None) -> None:
+    def close_producer(self, producer_id: int, assigned: AssignedBroker | None = None) -> None:
         self.producer = None
 
 

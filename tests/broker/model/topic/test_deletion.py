@@ -8,12 +8,13 @@ import trio.testing
 
 from pulsarium.broker.model.errors import ServiceNotReadyError
 from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.broker.session.session import sessions_of
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
-from tests.broker.admin.rest import NAMESPACES, TOPICS
 from tests.broker.commands.coordinators import begin, using
 from tests.broker.full_disk import NAME, ROLLING, STRING, disk, used
 from tests.broker.model.compaction.topics import compact
+from tests.broker.web.admin.rest import NAMESPACES, TOPICS
 from tests.broker.wire import TOPIC, Shared, Type, plain
 
 
@@ -92,7 +93,7 @@ async def test_messages_on_their_way_to_a_topic_that_is_deleted_in_vain(autojump
         topic = it.topic
         assert topic.ledger.count == (3 if kept else 2)
         assert topic.last_sequence_id("p") == (2 if kept else 1)
-        (session,) = it.bed.broker.sessions
+        (session,) = sessions_of(it.bed.broker)
         assert session.gate.unanswered == 0
         again = await it.bed.connect()
         await again.producer(producer_name="other")

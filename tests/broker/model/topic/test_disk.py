@@ -16,8 +16,8 @@ from pulsarium.broker.storage.place import NO_ROOM
 from pulsarium.broker.storage.sqlite import SqliteStorage
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
-from tests.broker.admin.rest import TOPICS, Rest
 from tests.broker.damaged import forget
+from tests.broker.web.admin.rest import TOPICS, Rest
 from tests.broker.wire import TOPIC, Cumulative, Earliest, Shared, plain, serving
 
 OTHER = "persistent://public/default/other"

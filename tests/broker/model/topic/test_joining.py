@@ -10,8 +10,8 @@ import pytest
 from pulsarium.broker.config import Config
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
-from tests.broker.admin.rest import TOPICS, rest_of
 from tests.broker.commands.refusals import refused_consumer
+from tests.broker.web.admin.rest import TOPICS, rest_of
 from tests.broker.wire import TOPIC, Bed, Earliest, KeyShared, Shared, Type, Wire, plain, serving
 
 LOOSE = "non-persistent://public/default/t"
@@ -27,6 +27,12 @@ async def test_the_names_of_replicators_are_reserved(wire: Wire, topic: str) -> 
         assert blank.type == Type.SUCCESS
     else:
         assert (blank.error.error, blank.error.message) == (pb.ProducerBusy, "Empty subscription name")
+
+
+async def test_the_name_of_the_cursor_of_deduplication_is_reserved(wire: Wire) -> None:
+    reserved = (pb.ProducerBusy, "Subscription with reserved subscription name attempted")
+    assert await refused_consumer(wire, "pulsar.dedup") == reserved
+    await wire.subscribe(LOOSE, "pulsar.dedup")
 
 
 @pytest.mark.req("C-07", "B-14")

@@ -11,7 +11,7 @@ import trio
 
 from pulsarium.broker.config import Config
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.broker.admin.rest import NAMESPACES, Rest, rest_of
+from tests.broker.web.admin.rest import NAMESPACES, Rest, rest_of
 from tests.broker.wire import TOPIC, Bed, Earliest, Shared, Type, Wire, plain, serving
 
 MIGRATE = "/admin/v2/clusters/standalone/migrate?migrated="

@@ -9,7 +9,7 @@ import pytest
 from pulsarium.broker.config import Config
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.broker.admin.rest import NON_PERSISTENT, rest_of
+from tests.broker.web.admin.rest import NON_PERSISTENT, rest_of
 from tests.broker.wire import TOPIC, Bed, Exclusive, Failover, KeyShared, Shared, Type, Wire, batch_of, plain
 
 LOOSE = "non-persistent://public/default/t"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulsarium.broker.model.client import Assigned
+from pulsarium.broker.model.client import AssignedBroker
 from pulsarium.broker.model.errors import BrokerServiceError, NamingError, OwnerMustAnswerError, ProducerFencedError
 from pulsarium.broker.model.topic.producers import Producer, ProducerOptions, Producers
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -21,10 +21,12 @@ MODES = [pb.Shared, pb.Exclusive, pb.WaitForExclusive, pb.ExclusiveWithFencing]
 class Client:
     """A connection that records all commands to the client."""
 
+    address = "a"
+
     def __init__(self) -> None:
         self.heard: list[tuple[str, int]] = []
 
-    def error(self, request_id: int, code: int, text: str) -> None:
+    def error(self, request_id: int, code: int, text: str, **about: object) -> None:
         self.heard.append((pb.ServerError.Name(code), request_id))
 
     def producer_ready(self, producer: Producer) -> None:
@@ -33,7 +35,7 @@ class Client:
     def forget_producer(self, producer_id: int) -> None:
         self.heard.append(("forgotten", producer_id))
 
-    def close_producer(self, producer_id: int, assigned: Assigned | None = None) -> None:
+    def close_producer(self, producer_id: int, assigned: AssignedBroker | None = None) -> None:
         self.heard.append(("closed", producer_id))
 
 

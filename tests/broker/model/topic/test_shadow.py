@@ -9,7 +9,7 @@ import pytest
 
 from pulsarium.broker.config.profile import PROFILES
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.broker.admin.rest import TOPICS, Rest, rest_of
+from tests.broker.web.admin.rest import TOPICS, Rest, rest_of
 from tests.broker.wire import TOPIC, Bed, Type, Wire, frame_of, plain, serving
 
 SHADOW = "persistent://public/default/shadow"

@@ -7,8 +7,10 @@ import trio.testing
 
 from pulsarium.broker.config import Config
 from pulsarium.broker.config.keys import APPEND_INDEX
+from pulsarium.broker.model.cursor.records import CursorProperties
 from pulsarium.broker.model.errors import TopicHasClientsError, TopicNotFoundError
 from pulsarium.broker.model.ledger.interceptors import index_of
+from pulsarium.broker.session.session import sessions_of
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.held import HeldStorage
@@ -143,7 +145,7 @@ async def test_sends_in_flight_when_their_topic_is_deleted(store: HeldStorage, b
         bed.broker.topics.delete(NAME, force=True)
         store.release()
         await wire.rest()
-    (session,) = bed.broker.sessions
+    (session,) = sessions_of(bed.broker)
     assert session.gate.unanswered == 0
 
 
@@ -199,7 +201,7 @@ async def test_a_cursor_that_cannot_be_kept_costs_no_other_one(autojump_clock: o
         for consumer_id in (0, 1):  # these ACKs ask for no answer
             await wire.send(Type.ACK, consumer_id=consumer_id, ack_type=Individual, message_id=ids)
         await wire.alive()
-        bed.topic().subscriptions["bad"].cursor.properties = {"no long": 2**64}
+        bed.topic().subscriptions["bad"].cursor.properties = CursorProperties({"no long": 2**64})
     async with serving(storage=store) as bed:
         backlogs = {name: each.cursor.backlog() for name, each in bed.topic().subscriptions.items()}
         assert backlogs == {"bad": 1, "good": 1}

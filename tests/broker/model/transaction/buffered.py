@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from pulsarium.broker.cluster import Cluster
 from pulsarium.broker.config import PIP, Config, Profile
-from pulsarium.broker.model.ledger.managed_ledger import Pending
+from pulsarium.broker.model.ledger.managed_ledger import PendingPublish
 from pulsarium.broker.model.ledger.position import EARLIEST, Position
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.topic.producers import Producer
@@ -61,7 +61,7 @@ class Buffered:
         """Publish one entry in the current turn, as a batch when there are several payloads."""
         fields = metadata if of is None else metadata | in_txn(of)
         entry = plain(payloads[0], **fields) if len(payloads) == 1 else batch_of(*payloads, **fields)
-        pending = Pending(self.publisher, entry, messages=len(payloads), txn=of)
+        pending = PendingPublish(self.publisher, entry, messages=len(payloads), txn=of)
         self.topic.publish(cast(Producer, self.publisher), pending)
 
     def sent(self, *payloads: bytes, of: TxnId | None = None, **metadata: Any) -> Position:

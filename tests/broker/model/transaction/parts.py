@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 
 from pulsarium.broker.clock import Clock
 from pulsarium.broker.cluster import Cluster
+from pulsarium.broker.model.cursor.effect import EndEffect
 from pulsarium.broker.model.errors import BrokerServiceError, ServiceNotReadyError
-from pulsarium.broker.model.transaction.coordinator import Coordinator, Part, Transaction
+from pulsarium.broker.model.transaction.coordinator import Coordinator
+from pulsarium.broker.model.transaction.transaction import TransactionPart, recovered
 from pulsarium.broker.storage.interface import Storage
 from pulsarium.proto.message_id import TxnId
 from tests.broker.held import HeldStorage
@@ -27,14 +29,16 @@ class FakePart:
     cluster: Cluster
     ended: list[tuple[TxnId, bool, int]] = field(default_factory=list)
     unable: bool = False
+    effect: EndEffect | None = None
     when: int = -1  # the number of its latest end among the ends of all participants
 
-    def end(self, txn: TxnId, *, commit: bool, low_watermark: int) -> None:
+    def end(self, txn: TxnId, *, commit: bool, low_watermark: int) -> EndEffect | None:
         if self.unable:
             raise ServiceNotReadyError("Topic is fenced")
         self.ended.append((txn, commit, low_watermark))
         self.when = next(ENDS)
         self.cluster.turn.store(f"{self.path}/{txn.least}", b"committed" if commit else b"aborted")
+        return self.effect
 
 
 class Bench:
@@ -45,22 +49,21 @@ class Bench:
         self.cluster = cluster_of(self.store, **config)
         if clock is not None:
             self.cluster.clock.have_wall_of(clock)
-        self.parts: dict[Part, FakePart] = {}
+        self.parts: dict[TransactionPart, FakePart] = {}
         self.answers: list[BrokerServiceError | None] = []
         last = self.cluster.recovered(PATH)
-        kept = self.cluster.recovered_under(PATH)
-        transactions = [Transaction.from_bytes(int(least), value) for least, value in kept]
+        transactions = recovered(self.cluster, PATH)
         self.coordinator = Coordinator(
             0, PATH, self.cluster, self.parts.get, -1 if last is None else int(last), transactions
         )
 
-    def part(self, name: str, subscription: str | None = None) -> Part:
+    def part(self, name: str, subscription: str | None = None) -> TransactionPart:
         """Create a participant, and return its key."""
-        part = Part(f"{TOPIC}-{name}", subscription)
+        part = TransactionPart(f"{TOPIC}-{name}", subscription)
         self.parts[part] = FakePart(f"/parts/{name}-{subscription}", self.cluster)
         return part
 
-    def begin(self, *parts: Part, timeout_ms: int = 60_000, owner: str | None = None) -> int:
+    def begin(self, *parts: TransactionPart, timeout_ms: int = 60_000, owner: str | None = None) -> int:
         """Begin a transaction that has touched these participants, and return its number."""
         least = self.coordinator.begin(timeout_ms, owner, self.answers.append).least
         if parts:
@@ -68,7 +71,7 @@ class Bench:
         self.finish()
         return least
 
-    def add(self, least: int, *parts: Part) -> None:
+    def add(self, least: int, *parts: TransactionPart) -> None:
         self.coordinator.add(least, parts, self.answers.append)
         self.finish()
 

@@ -11,7 +11,7 @@ from pulsarium.broker.model.ledger.position import EARLIEST, Position
 from pulsarium.broker.model.ledger.sequence import read_through
 from pulsarium.broker.model.ledger.transactions import transaction_of
 from pulsarium.broker.model.topic.last_message import last_message
-from pulsarium.broker.model.transaction.buffer import TXN_ABORT, TXN_COMMIT
+from pulsarium.broker.model.transaction.buffer import MOST_OVERDUE, TXN_ABORT, TXN_COMMIT
 from pulsarium.proto.entry import parse_metadata
 from tests.broker.model.ledger.indexed import INTERCEPTORS
 from tests.broker.model.transaction.buffered import Buffered, txn
@@ -111,6 +111,19 @@ async def test_the_low_watermark_ends_all_that_are_first() -> None:
     broker.ended(txn(9), commit=COMMIT, low_watermark=3)
     assert list(broker.topic.ledger.transactions.ongoing) == [txn(1, most=1)]
     assert broker.buffer.stats().low_watermarks == {0: 3}
+
+
+async def test_one_end_aborts_a_bounded_number_of_those_below_the_low_watermark() -> None:
+    broker = Buffered()
+    count = 2 * MOST_OVERDUE
+    for least in range(count + 1):
+        broker.publish(b"x", of=txn(least))
+    broker.finish()
+    left = []
+    for least in range(count + 1, count + 4):
+        broker.ended(txn(least), commit=ABORT, low_watermark=count)
+        left.append(broker.buffer.ongoing)
+    assert left == [MOST_OVERDUE + 1, 1, 0]
 
 
 async def test_messages_below_the_low_watermark_are_refused() -> None:

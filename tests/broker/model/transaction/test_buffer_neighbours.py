@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pulsarium.broker.config import Config
-from pulsarium.broker.lab.expectations import Stored
+from pulsarium.broker.lab.expectations import StoredExpectation
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.message_id import TxnId
 from tests.broker.model.compaction.topics import compact, compacted_entries, messages_in
@@ -135,10 +135,10 @@ async def test_assertions_see_what_consumers_see(bed: Bed, sender: Wire) -> None
     await sender.publish(plain(b"behind"))
     end(bed, txn(1), commit=False)
     await sender.alive()
-    stored = Stored()
+    stored = StoredExpectation()
     stored.read(bed.topic())
-    assert stored.values == []
+    assert list(stored.values()) == []
     end(bed, txn(2), commit=True)
     await sender.alive()
     stored.read(bed.topic())
-    assert stored.values == [b"open", b"behind"]
+    assert list(stored.values()) == [b"open", b"behind"]

@@ -6,12 +6,17 @@ from collections.abc import Callable, Iterator
 
 import pytest
 import trio
+import trio.lowlevel
 
+from pulsarium.broker.clock import LOOK
+from pulsarium.broker.model.cursor.effect import EndEffect
 from pulsarium.broker.model.errors import CoordinatorNotFoundError, InvalidTxnStatusError, TransactionNotFoundError
-from pulsarium.broker.model.transaction.coordinator import Status, TooManyTransactionsError
+from pulsarium.broker.model.transaction.coordinator import TooManyTransactionsError
+from pulsarium.broker.model.transaction.transaction import Status
 from pulsarium.proto.message_id import TxnId
 from tests.broker.held import HeldStorage
 from tests.broker.model.transaction.parts import PATH, Bench
+from tests.broker.wall import Wall
 
 pytestmark = [pytest.mark.usefixtures("autojump_clock"), pytest.mark.req("B-29")]
 
@@ -106,6 +111,22 @@ async def test_a_transaction_is_aborted_after_its_timeout(bench: Bench) -> None:
     assert bench.parts[part].ended == [(TxnId(0, least), False, least - 1)]
 
 
+async def test_a_transaction_times_out_when_the_machine_slept_past_its_end(wall: Wall, bench: Bench) -> None:
+    bench.begin(timeout_ms=1_800_000)
+    wall.ahead += 3600
+    await trio.sleep(LOOK + 0.1)
+    assert bench.open == []
+
+
+async def test_a_transaction_has_its_time_after_the_clock_was_set_back(wall: Wall, bench: Bench) -> None:
+    least = bench.begin(timeout_ms=5000)
+    wall.ahead -= 3600
+    await trio.sleep(3604.9)
+    assert bench.open == [least]
+    await trio.sleep(0.2)
+    assert bench.open == []
+
+
 @pytest.mark.parametrize("timeout_ms", [0, -1])
 async def test_without_any_time_it_is_aborted_at_once(bench: Bench, timeout_ms: int) -> None:
     bench.begin(timeout_ms=timeout_ms)
@@ -130,6 +151,40 @@ async def test_the_time_goes_on_over_a_restart(bench: Bench, nursery: trio.Nurse
     assert again.open == [least]
     await trio.sleep(0.2)
     assert again.open == []
+
+
+# effects
+
+
+async def test_an_end_is_answered_when_all_its_effects_are_complete(bench: Bench) -> None:
+    parts = [bench.part(name) for name in "abcd"]
+    effects = [EndEffect() for _ in parts[1:]]
+    for part, effect in zip(parts[1:], effects, strict=True):
+        bench.parts[part].effect = effect
+    effects[1].complete()
+    least = bench.begin(*parts)
+    bench.answers.clear()
+    bench.end(least)
+    assert bench.open == []
+    effects[2].complete()
+    assert bench.answers == []
+    effects[0].complete()
+    assert bench.answers == [None]
+
+
+async def test_an_end_whose_commit_fails_waits_for_no_effect(bench: Bench) -> None:
+    part = bench.part("a")
+    bench.parts[part].effect = EndEffect()
+    least = bench.begin(part)
+    bench.answers.clear()
+    held(bench).holding = True
+    bench.end(least)
+    held(bench).fail()
+    assert [type(answer) for answer in bench.answers] == [CoordinatorNotFoundError]
+    held(bench).release()
+    bench.parts[part].effect = None
+    bench.end(least)
+    assert bench.answers[1:] == [None]
 
 
 # ends that are retried

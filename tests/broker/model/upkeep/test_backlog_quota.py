@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.topic.backlog import backlog_size, oldest_ms, size_after
 from pulsarium.broker.model.topic.persistent import PersistentTopic
-from pulsarium.broker.model.topic.upkeep import backlog_size, oldest_ms, size_after
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.conftest import run_without_waiting
 from tests.broker.model.upkeep.policed import fresh, patient, set_policies, subscription_of, topic_of
@@ -54,7 +54,7 @@ def test_the_estimate_is_exact_where_entries_are_of_one_size(entries: int, mark:
         passed = min(mark + 1, entries)
         if passed:
             cursor.ack_cumulative(kept[passed - 1])
-        assert backlog_size(topic) == (entries - passed) * size
+        assert backlog_size(topic.log) == (entries - passed) * size
 
     run_without_waiting(check)
 
@@ -63,8 +63,8 @@ async def test_without_a_durable_subscription_there_is_no_backlog() -> None:
     topic = topic_in(topics_with())
     topic.open_reader("reader", None, earliest=True)
     publish(topic)
-    assert (backlog_size(topic), oldest_ms(topic)) == (0, None)
-    assert size_after(topic, Position(10**6, 0)) == 0
+    assert (backlog_size(topic.log), oldest_ms(topic.log)) == (0, None)
+    assert size_after(topic.ledger, Position(10**6, 0)) == 0
 
 
 async def test_age_is_that_of_closed_ledgers(mock_clock: MockClock) -> None:
@@ -72,14 +72,14 @@ async def test_age_is_that_of_closed_ledgers(mock_clock: MockClock) -> None:
     cursor = topic.subscribe("a", earliest=True).cursor
     (first,) = publish(topic)
     mock_clock.jump(100)
-    assert oldest_ms(topic) is None  # the ledger is still open
+    assert oldest_ms(topic.log) is None  # the ledger is still open
     closed_ms = topic.now_ms()
     second, _ = publish(topic, 2)
     mock_clock.jump(100)
     cursor.ack(first)
-    assert oldest_ms(topic) == closed_ms
+    assert oldest_ms(topic.log) == closed_ms
     cursor.ack(second)
-    assert oldest_ms(topic) is None
+    assert oldest_ms(topic.log) is None
 
 
 # producers
@@ -154,7 +154,7 @@ async def test_the_slowest_subscription_loses_messages(bed: Bed, wire: Wire, sen
     slow, fast = subscription_of(bed.broker), subscription_of(bed.broker, "fast")
     skipped = int((20 * size - 9_000) / size)  # only whole entries, and not below 90 % of the quota
     assert slow.cursor.backlog() == 20 - skipped == 10
-    assert backlog_size(topic_of(bed.broker)) == 10 * size
+    assert backlog_size(topic_of(bed.broker).log) == 10 * size
     assert fast.cursor.backlog() == 5
     (consumer,) = slow.consumers
     assert (consumer.unacked, dict(consumer.pending)) == (0, {})
@@ -176,3 +176,53 @@ async def test_ledgers_older_than_the_quota_are_skipped(bed: Bed, wire: Wire, se
     assert len(topic_of(bed.broker).ledger.ledgers) == 1
     await trio.sleep(250 * 60)  # the last ledger is closed by its age
     assert subscription_of(bed.broker).cursor.backlog() == 0
+
+
+# the precise age
+
+
+async def test_a_precise_age_is_that_of_the_oldest_entry(autojump_clock: MockClock) -> None:
+    async with patient(preciseTimeBasedBacklogQuotaCheck=True) as bed:
+        wire, sender = await bed.connect(), await bed.connect()
+        await wire.subscribe()
+        await sender.producer()
+        topic = topic_of(bed.broker)
+        assert oldest_ms(topic.log) is None
+        ages = (80, 40)
+        published = [topic.now_ms() - age * 1000 for age in ages]
+        sent = await sender.publish(*(fresh(bed.broker, b"x", age=age) for age in ages))
+        await wire.flow()
+        await wire.messages(2)
+        for position, time in zip(sent, published, strict=True):
+            assert oldest_ms(topic.log) == time  # although the ledger is still open
+            await wire.ack(position)
+        assert oldest_ms(topic.log) is None
+
+
+@pytest.mark.req("P-06", "B-26")
+async def test_a_precise_age_disconnects_producers(autojump_clock: MockClock) -> None:
+    async with patient(preciseTimeBasedBacklogQuotaCheck=True) as bed:
+        set_quota(bed, "producer_exception", seconds=90)
+        wire, sender = await bed.connect(), await bed.connect()
+        await wire.subscribe()
+        await sender.producer()
+        await sender.publish(fresh(bed.broker, b"x"))
+        await sender.quiet(EVERY)
+        await sender.expect(Type.CLOSE_PRODUCER, within=EVERY + 1)
+        assert await sender.refused(Type.PRODUCER, topic=TOPIC, producer_id=1) == (FAILS, REFUSAL)
+
+
+@pytest.mark.req("B-26")
+async def test_a_precise_age_expires_single_messages_of_each_subscription(autojump_clock: MockClock) -> None:
+    async with patient(preciseTimeBasedBacklogQuotaCheck=True) as bed:
+        set_quota(bed, "consumer_backlog_eviction", seconds=100)
+        wire, sender = await bed.connect(), await bed.connect()
+        await wire.subscribe()
+        await wire.subscribe(name="other", consumer_id=1)
+        await sender.producer()
+        await sender.publish(fresh(bed.broker, b"old", age=80), fresh(bed.broker, b"almost", age=40))
+        await sender.publish(fresh(bed.broker, b"new"))
+        await trio.sleep(EVERY + 1)
+        for name in ("sub", "other"):
+            subscription = subscription_of(bed.broker, name)
+            assert (subscription.cursor.backlog(), subscription.expired.total) == (1, 2)

@@ -180,3 +180,39 @@ async def test_no_inactive_topic_goes_where_deletion_is_off(autojump_clock: Mock
         set_inactivity(bed, seconds=1)
         await trio.sleep(5 * EVERY)
         assert exists(bed)
+
+
+DELETES_PARENTS = {"brokerDeleteInactivePartitionedTopicMetadataEnabled": True}
+
+
+@pytest.mark.req("B-41")
+async def test_a_partitioned_topic_goes_with_its_last_partition_where_that_is_on(autojump_clock: MockClock) -> None:
+    async with patient(**DELETES_PARENTS) as bed:
+        name, wire = TopicName.parse("parted"), await bed.connect()
+        bed.broker.topics.create_partitions(name, 2)
+        bed.broker.metadata.put_topic_policies(name, {"max_producers_per_topic": 5})
+        await wire.producer(topic=str(name.partition(1)))
+        await trio.sleep(3 * EVERY)
+        assert not exists(bed, str(name.partition(0)))
+        assert bed.broker.metadata.partitions_of(name) == 2
+        await wire.aclose()
+        await trio.sleep(3 * EVERY)
+        assert bed.broker.metadata.partitions_of(name) == 0
+        assert not bed.broker.metadata.topic_policies
+
+
+@pytest.mark.req("B-41")
+async def test_a_non_persistent_partitioned_topic_goes_with_its_first_partition(autojump_clock: MockClock) -> None:
+    async with patient(**DELETES_PARENTS) as bed:
+        name, wire, other = (
+            TopicName.parse("non-persistent://public/default/n"),
+            await bed.connect(),
+            await bed.connect(),
+        )
+        bed.broker.topics.create_partitions(name, 2)
+        await wire.producer(topic=str(name.partition(0)))
+        await other.producer(topic=str(name.partition(1)))
+        await other.aclose()
+        await trio.sleep(3 * EVERY)
+        assert exists(bed, str(name.partition(0)))
+        assert bed.broker.metadata.partitions_of(name) == 0

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from trio.testing import MockClock
 
+from pulsarium.broker.config import Config
 from pulsarium.broker.model import upkeep
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.topics import Topics
@@ -29,7 +30,7 @@ def with_check(topics: Topics, note: Note, patched: pytest.MonkeyPatch) -> Itera
 
 def with_inactivity(topics: Topics, note: Note, patched: pytest.MonkeyPatch) -> Iterator[None]:
     patched.setattr(upkeep, "may_go", note)  # the note returns None, so that no topic is deleted
-    return delete_inactive(topics, next(iter(topics.loaded.values())).stores.clock)
+    return delete_inactive(Config(), topics, next(iter(topics.loaded.values())).stores.clock)
 
 
 @pytest.mark.parametrize("begin", [with_check, with_inactivity, with_migration])

@@ -11,7 +11,7 @@ from trio.testing import MockClock
 from pulsarium.broker.config.keys import APPEND_INDEX
 from pulsarium.broker.model.compaction.compacted import CompactedWriter
 from pulsarium.broker.model.ledger.ledger import Retention
-from pulsarium.broker.model.ledger.managed_ledger import Pending
+from pulsarium.broker.model.ledger.managed_ledger import PendingPublish
 from pulsarium.broker.model.ledger.position import EARLIEST, Position
 from pulsarium.broker.model.topic.last_message import LastMessage, last_message
 from pulsarium.broker.model.topic.persistent import PersistentTopic
@@ -169,7 +169,7 @@ async def test_truncate_leaves_what_waits_for_its_commit() -> None:
     store.holding = True
     topic = topic_of(found)
     publisher = Publisher()
-    topic.publish(cast(Producer, publisher), Pending(publisher, plain(b"1"), 1, 1))
+    topic.publish(cast(Producer, publisher), PendingPublish(publisher, plain(b"1"), 1, 1))
     topic.stores.turn.finish()
     found.unload(NAME)
     topic = topic_of(found)

@@ -10,6 +10,7 @@ import trio
 
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.model.upkeep.policed import fresh, patient, set_policies, topic_of
+from tests.broker.wall import Wall
 from tests.broker.wire import TOPIC, Bed, Type, Wire
 
 MINUTE = 60
@@ -69,6 +70,20 @@ async def test_a_namespace_and_a_topic_have_their_own_times(
         bed.broker.metadata.put_topic_policies(TopicName.parse(TOPIC), own)
     await trio.sleep(3 * CHECK + 1)
     assert names(bed) == (["sub"] if stays else [])
+
+
+async def test_a_machine_that_slept_did_not_use_its_subscriptions(wall: Wall, bed: Bed, wire: Wire) -> None:
+    await left(wire)
+    wall.ahead += 7 * MINUTE
+    await trio.sleep(CHECK + 1)
+    assert names(bed) == []
+
+
+async def test_a_clock_that_is_set_back_keeps_no_subscription_longer(wall: Wall, bed: Bed, wire: Wire) -> None:
+    await left(wire)
+    wall.ahead -= 1000 * MINUTE
+    await trio.sleep(3 * CHECK + 1)
+    assert names(bed) == []
 
 
 @pytest.mark.usefixtures("autojump_clock")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from pulsarium.broker.model.ledger.managed_ledger import Pending
+from pulsarium.broker.model.ledger.managed_ledger import PendingPublish
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.topic.producers import Producer
@@ -34,6 +34,6 @@ def publish(topic: PersistentTopic, count: int = 1) -> list[Position]:
     """Publish so many entries, each in a turn of its own, and return their positions."""
     publisher = Publisher()
     for number in range(count):
-        topic.publish(cast(Producer, publisher), Pending(publisher, plain(b"%d" % number), number, number))
+        topic.publish(cast(Producer, publisher), PendingPublish(publisher, plain(b"%d" % number), number, number))
         topic.stores.turn.finish()
     return publisher.kept

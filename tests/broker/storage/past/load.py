@@ -233,7 +233,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("service_url")
     parser.add_argument("admin_url")
-    parser.add_argument("--transactions", action="store_true", help="the broker has them")
     given = parser.parse_args()
     client = pulsar.Client(given.service_url, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Error))
     load = Load(client, given.admin_url)
@@ -249,8 +248,7 @@ def main() -> None:
         load.deduplication,
     ):
         part()
-    if given.transactions:
-        anyio.run(transactions, given.service_url)
+    anyio.run(transactions, given.service_url)
     time.sleep(SETTLED)
     client.close()
 

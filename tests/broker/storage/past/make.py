@@ -6,15 +6,9 @@ The program checks COMMIT out into a worktree with an environment of its own, an
 the broker with `kill -9`, and packs the folder as NAME.tar.xz. A second broker of that version tells the contents of
 a copy, which become NAME.json. The folders, and what each one adds:
 
-    format-1-first         e8e2e7a  cursors as one record each
-    format-1-cursors       da1dd12  cursors with ledgers of their own, policies, deduplication (1)
-    format-1-compaction    7087888  compacted topics (1, 2)
-    format-1-cluster       5cb44ea  grants, resource groups, and what else REST keeps (1)
-    format-1-transactions  9e98665  schemas with ledgers and deletions, transactions; the last of this format (1, 3)
-    format-2               1c227ea  checksums (1, 3)
+    0.1.0  184c0bab  the formats that version 0.1.0 begins with
 
-(1) --set brokerDeduplicationEntriesInterval=20 (2) --set brokerServiceCompactionMonitorIntervalInSeconds=1
-(3) --set transactionCoordinatorEnabled=true
+with --set brokerDeduplicationEntriesInterval=20 --set transactionCoordinatorEnabled=true.
 """
 
 from __future__ import annotations
@@ -54,15 +48,14 @@ def serving(tree: Path, python: Path, data: Path, settings: Sequence[str]) -> It
 
 
 def make(tree: Path, python: Path, name: str, settings: Sequence[str]) -> None:
-    transactions = "transactionCoordinatorEnabled=true" in settings
     with tempfile.TemporaryDirectory() as scratch:
         data, copy = Path(scratch, "data"), Path(scratch, "copy")
         with serving(tree, python, data, settings) as (service_url, admin_url):
             load = [sys.executable, "-P", "-m", "tests.broker.storage.past.load", service_url, admin_url]
-            subprocess.run([*load, *(["--transactions"] if transactions else [])], check=True)
+            subprocess.run(load, check=True)
         shutil.copytree(data, copy)
         with serving(tree, python, copy, settings) as (service_url, admin_url):
-            said = describe(service_url, admin_url, transactions=transactions)
+            said = describe(service_url, admin_url)
         (HERE / f"{name}.json").write_text(json.dumps(said, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
         with tarfile.open(HERE / f"{name}.tar.xz", "w:xz") as packed:
             for path in sorted(data.iterdir()):

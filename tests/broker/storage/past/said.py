@@ -37,7 +37,7 @@ RECORDS = (
 )
 
 
-def describe(service_url: str, admin: str, *, transactions: bool) -> dict[str, Any]:
+def describe(service_url: str, admin: str) -> dict[str, Any]:
     """Return all that the broker keeps. A value is None if this version does not show it."""
     client = pulsar.Client(service_url, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Error))
     try:
@@ -50,7 +50,7 @@ def describe(service_url: str, admin: str, *, transactions: bool) -> dict[str, A
             "topics": {name.rpartition("/")[2]: _topic(client, admin, name) for name in names},
             "last sequence id": _last_sequence_id(client),
             "compacted": _read(client, "compact", compacted=True),
-            "transactions": _transactions(service_url, admin) if transactions else None,
+            "transactions": _transactions(service_url, admin),
         }
     finally:
         client.close()

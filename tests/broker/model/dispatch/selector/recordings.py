@@ -9,8 +9,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-from pulsarium.broker.model.dispatch.selector import Range, Selector
-from pulsarium.broker.model.subscription.consumer import Consumer, KeySharedOptions
+from pulsarium.broker.model.dispatch.selector import Selector
+from pulsarium.broker.model.subscription.base import Consumer
+from pulsarium.broker.model.subscription.options import HashRanges, KeySharedOptions, Range
 from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
@@ -30,7 +31,7 @@ class Member:
 
 def consumer(name: str, *ranges: Range, consumer_id: int = 0) -> Consumer:
     client = SimpleNamespace(address="/127.0.0.1:43354")
-    options = KeySharedOptions(pb.STICKY, ranges)
+    options = KeySharedOptions(pb.STICKY, HashRanges(ranges))
     return cast(Consumer, Member(name, consumer_id, options, client, PersistentSubscription()))
 
 

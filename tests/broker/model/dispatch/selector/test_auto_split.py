@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pulsarium.broker.model.dispatch.selector import AutoSplit
 from pulsarium.broker.model.errors import ConsumerAssignError
-from pulsarium.broker.model.subscription.consumer import Consumer
+from pulsarium.broker.model.subscription.base import Consumer
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.model.dispatch.selector.recordings import consumer, owners
 

@@ -1,4 +1,7 @@
-"""The default hash ring, compared with the stats and deliveries of a real broker."""
+"""The default hash ring, compared with the stats and deliveries of a real broker.
+
+Choice of the selector of a Key_Shared subscription.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pulsarium.broker.model.dispatch.selector import ConsistentHashRing, key_of
-from pulsarium.broker.model.subscription.consumer import Consumer
+from pulsarium.broker.config import Config
+from pulsarium.broker.model.dispatch.selector import AutoSplit, ConsistentHashRing, key_of, selector_for
+from pulsarium.broker.model.subscription.base import Consumer
+from pulsarium.broker.model.subscription.options import KeySharedOptions
 from tests.broker.model.dispatch.selector.recordings import consumer, deliveries, lines, owners
 
 LAST = 65535
@@ -154,3 +159,15 @@ def test_a_consumer_that_joins_or_leaves_moves_only_its_own_hashes(members: list
         now = made.select(point)
         assert now is not leaver
         assert owner is leaver or now is owner
+
+
+def test_a_broker_may_halve_ranges_where_others_have_a_ring() -> None:
+    assert isinstance(selector_for(KeySharedOptions(), Config()), ConsistentHashRing)
+    halving = Config(subscriptionKeySharedUseConsistentHashing=False)
+    assert isinstance(selector_for(KeySharedOptions(), halving), AutoSplit)
+
+
+def test_a_broker_says_how_many_points_a_consumer_has_on_the_ring() -> None:
+    chosen = selector_for(KeySharedOptions(), Config(subscriptionKeySharedConsistentHashingReplicaPoints=7))
+    assert isinstance(chosen, ConsistentHashRing)
+    assert chosen._points == 7

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulsarium.broker.model.dispatch.selector import Range, StickyRanges
+from pulsarium.broker.model.dispatch.selector import StickyRanges
 from pulsarium.broker.model.errors import ConsumerAssignError, OwnerMustAnswerError
-from pulsarium.broker.model.subscription.consumer import Consumer
+from pulsarium.broker.model.subscription.base import Consumer
+from pulsarium.broker.model.subscription.options import Range
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.model.dispatch.selector.recordings import consumer, lines
 

@@ -1,1 +1,0 @@
-"""Compare our client with the official one, on one broker."""

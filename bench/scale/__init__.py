@@ -1,1 +1,0 @@
-"""Programs that measure how cost grows with topics, connections, consumers and backlog."""

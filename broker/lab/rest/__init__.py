@@ -1,9 +1,0 @@
-"""The lab over HTTP, below /lab: one module for each of its parts."""
-
-from __future__ import annotations
-
-from types import ModuleType
-
-from pulsarium.broker.lab.rest import capture, clients, clock, cluster, faults, live, namespaces, waiting
-
-MODULES: tuple[ModuleType, ...] = (capture, clients, clock, cluster, faults, live, namespaces, waiting)

@@ -1,0 +1,1 @@
+"""Connections before their sessions, and the event loop that all connections share."""

@@ -1,0 +1,1 @@
+"""Test clients for conformance with what Pulsar's documents demand."""

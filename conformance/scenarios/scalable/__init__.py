@@ -1,0 +1,1 @@
+"""Scenarios of scalable topics (PIP-460 and its followers)."""

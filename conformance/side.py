@@ -1,0 +1,358 @@
+"""The broker's side of a scenario: brokers in the kit's own process, their REST API, clock, faults and frames."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import quote
+
+from pulsarium.broker.lab.capture.proxy import ProxiedBroker, Proxy, proxying
+from pulsarium.broker.testing import BrokerCapture, PulsarBroker, running
+from pulsarium.broker.testing.thread import LoopThread
+from pulsarium.capture.file import CaptureRecord
+from pulsarium.conformance.material import Material
+
+SPECS = {"5.0": "pulsar-5.0", "5.0-m1": "pulsar-5.0-m1"}
+"""The specification of a run, and the profile of its brokers."""
+_SECONDS = 20.0
+
+
+class SideFault(Exception):
+    """The broker refused work that a scenario needs."""
+
+
+class Unavailable(Exception):
+    """The brokers cannot do what a scenario needs."""
+
+
+class Side(Protocol):
+    """The operations of scenarios on brokers."""
+
+    @property
+    def urls(self) -> Sequence[str]: ...
+    @property
+    def web_socket_urls(self) -> Sequence[str]: ...
+    @property
+    def tls_url(self) -> str: ...
+    @property
+    def web_socket_tls_url(self) -> str: ...
+    @property
+    def records_web_sockets(self) -> bool: ...
+    @property
+    def admin_url(self) -> str: ...
+    def namespace(self, name: str, **policies: Any) -> None: ...
+    @property
+    def has_scalable_topics(self) -> bool: ...
+    def create(self, topic: str, segments: int, properties: dict[str, str]) -> None: ...
+    def partition(self, topic: str, partitions: int) -> None: ...
+    def stats(self, topic: str) -> dict[str, Any]: ...
+    def compact(self, topic: str) -> None: ...
+    def terminate(self, topic: str) -> None: ...
+    def owner(self, topic: str) -> int: ...
+    def call(self, method: str, path: str, body: Any = None) -> Any: ...
+    def delete(self, topic: str) -> None: ...
+    def layout(self, topic: str) -> dict[str, Any]: ...
+    def split(self, topic: str, segment: int) -> None: ...
+    def merge(self, topic: str, first: int, second: int) -> None: ...
+    def backlog(self, topic: str, segment: dict[str, Any], subscription: str) -> int: ...
+    def unload(self, topic: str) -> None: ...
+    def kill(self, broker: int) -> None: ...
+    def bring_back(self, broker: int) -> None: ...
+    def advance(self, seconds: float) -> None: ...
+    def cut(self) -> None: ...
+    def begin(self) -> None: ...
+    def records(self) -> Sequence[CaptureRecord]: ...
+
+
+class Sides(Protocol):
+    """Brokers for all scenarios: without authentication, and with it."""
+
+    def side(self, material: Material | None) -> Side: ...
+
+
+class RestSide:
+    """Work on brokers over their REST API."""
+
+    def __init__(self, urls: Sequence[str], admin_url: str, token: str = "") -> None:
+        self.urls = urls
+        self.admin_url = admin_url
+        self._token = token
+
+    def namespace(self, name: str, **policies: Any) -> None:
+        self.call("PUT", f"/admin/v2/namespaces/{name}", policies)
+
+    def create(self, topic: str, segments: int, properties: dict[str, str]) -> None:
+        self.call("PUT", f"{_path(topic)}?numInitialSegments={segments}", properties)
+
+    def partition(self, topic: str, partitions: int) -> None:
+        """Create a partitioned topic."""
+        self.call("PUT", f"{admin_path(topic)}/partitions", partitions)
+
+    def stats(self, topic: str) -> dict[str, Any]:
+        return dict(self.call("GET", f"{admin_path(topic)}/stats"))
+
+    def compact(self, topic: str) -> None:
+        """Compact a topic, and wait until that is done."""
+        end = time.monotonic() + _SECONDS
+        while not self._compacted(topic, end):
+            if time.monotonic() > end:
+                raise SideFault(f"the compacted ledger of {topic} is not in use after {_SECONDS:g} s")
+            self.call("PUT", f"{admin_path(topic)}/unload")
+
+    def _compacted(self, topic: str, end: float) -> bool:
+        """Compact a topic, and return whether it has a compacted ledger.
+
+        A real broker takes a topic for empty whose messages came before its transaction buffer was recovered, and says
+        SUCCESS nonetheless. An unload helps.
+        """
+        path = f"{admin_path(topic)}/compaction"
+        self.call("PUT", path)
+        while (status := self.call("GET", path)["status"]) != "SUCCESS":
+            if status != "RUNNING" or time.monotonic() > end:
+                raise SideFault(f"the compaction of {topic} ended with {status}")
+            time.sleep(0.02)
+        soon = time.monotonic() + 1.0  # A real broker says so before it reads the compacted ledger.
+        while self.call("GET", f"{admin_path(topic)}/internalStats")["compactedLedger"]["ledgerId"] < 0:
+            if time.monotonic() > soon:
+                return False
+            time.sleep(0.02)
+        return True
+
+    def terminate(self, topic: str) -> None:
+        self.call("POST", f"{admin_path(topic)}/terminate")
+
+    def owner(self, topic: str) -> int:
+        """Return the number of the broker that has a topic."""
+        path = admin_path(topic).replace("/admin/v2/", "/lookup/v2/topic/")
+        return list(self.urls).index(self.call("GET", path)["brokerUrl"])
+
+    def delete(self, topic: str) -> None:
+        self.call("DELETE", f"{_path(topic)}?force=true")
+
+    def layout(self, topic: str) -> dict[str, Any]:
+        return dict(self.call("GET", _path(topic)))
+
+    def split(self, topic: str, segment: int) -> None:
+        self.call("POST", f"{_path(topic)}/split/{segment}")
+
+    def merge(self, topic: str, first: int, second: int) -> None:
+        self.call("POST", f"{_path(topic)}/merge/{first}/{second}")
+
+    def backlog(self, topic: str, segment: dict[str, Any], subscription: str) -> int:
+        """Return the backlog of a subscription on a segment."""
+        place = topic.removeprefix("topic://")
+        return int(
+            self.call("GET", f"/admin/v2/segments/{place}/{segment['name']}/subscription/{subscription}/backlog")
+        )
+
+    def unload(self, topic: str) -> None:
+        """Unload the bundles of a topic's namespace, so that its topics or segments move or load again."""
+        namespace = "/".join(topic.partition("://")[2].split("/")[:2])
+        self.call("PUT", f"/admin/v2/namespaces/{namespace}/unload")
+
+    def call(self, method: str, path: str, body: Any = None) -> Any:
+        """Send a request to the REST API, and return the JSON of the answer. Raise `SideFault` for an error."""
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"Content-Type": "application/json"}
+        if self._token:
+            headers["Authorization"] = f"Bearer {self._token}"
+        url = path if path.startswith("http") else self.admin_url + path
+        request = urllib.request.Request(url, data, headers, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=_SECONDS) as answer:
+                told = answer.read()
+        except urllib.error.HTTPError as error:
+            if error.code == 307:  # to the owner; urllib repeats a GET alone
+                return self.call(method, error.headers["Location"], body)
+            reason = error.read().decode(errors="replace")[:300]
+            raise SideFault(f"{method} {path}: {error.code} {reason}") from None
+        except OSError as error:
+            raise SideFault(f"{method} {path}: {error}") from None
+        return json.loads(told) if told else None
+
+
+class OurBrokers(RestSide):
+    """Two brokers of Pulsarium."""
+
+    has_scalable_topics = True
+    records_web_sockets = True
+
+    def __init__(self, broker: PulsarBroker, token: str = "") -> None:
+        super().__init__(broker.service_urls, broker.admin_url, token)
+        self._broker = broker
+        self._capture: BrokerCapture | None = None
+        self.clock_moved = False
+
+    @property
+    def web_socket_urls(self) -> Sequence[str]:
+        """Return the ws:// URL of each broker's HTTP port."""
+        admin_urls = self._broker.call(lambda running: [each.admin_url for each in running.brokers])
+        return [_web_socket(url) for url in admin_urls]
+
+    @property
+    def tls_url(self) -> str:
+        return self._broker.service_url_tls or ""
+
+    @property
+    def web_socket_tls_url(self) -> str:
+        return _web_socket(self._broker.admin_url_tls or "")
+
+    def begin(self) -> None:
+        """Forget the frames of the scenario before, and bring killed brokers back."""
+        if self._capture is not None:
+            self._capture.stop()
+        self._capture = self._broker.captures.start()
+
+    def records(self) -> Sequence[CaptureRecord]:
+        assert self._capture is not None
+        return self._capture.records()
+
+    def kill(self, broker: int) -> None:
+        self._broker.kill(broker)
+
+    def bring_back(self, broker: int) -> None:
+        self._broker.bring_back(broker)
+
+    def advance(self, seconds: float) -> None:
+        self.clock_moved = True
+        self._broker.clock.advance(seconds)
+
+    def cut(self) -> None:
+        """Close every connection at its next PING or command."""
+        for number in range(len(self.urls)):
+            self._broker.kill(number)
+            self._broker.bring_back(number)
+
+
+class GivenBroker(RestSide):
+    """A running broker, behind a proxy that records the frames."""
+
+    tls_url = ""
+    web_socket_tls_url = ""
+    records_web_sockets = False
+
+    def __init__(self, url: str, admin_url: str, proxy: Proxy) -> None:
+        super().__init__([url], admin_url)
+        self.web_socket_urls = [_web_socket(admin_url)]  # around the proxy, which carries no HTTP
+        self._proxy = proxy
+        self._begin = 0
+
+    @cached_property
+    def has_scalable_topics(self) -> bool:
+        """Return whether the broker is of Pulsar 5."""
+        try:
+            self.call("GET", "/admin/v2/scalable/public/default")
+        except SideFault:
+            return False
+        return True
+
+    def begin(self) -> None:
+        """Forget the frames of the scenario before."""
+        self._begin = self._proxy.recorded()
+
+    def records(self) -> Sequence[CaptureRecord]:
+        return list(self._proxy.records(self._begin))
+
+    def kill(self, broker: int) -> None:
+        raise Unavailable("needs a broker that the kit can kill")
+
+    def bring_back(self, broker: int) -> None:
+        raise Unavailable("needs a broker that the kit can kill")
+
+    def advance(self, seconds: float) -> None:
+        raise Unavailable("needs a broker whose clock the kit can move")
+
+    def cut(self) -> None:
+        raise Unavailable("needs a broker whose connections the kit can end")
+
+
+def admin_path(topic: str) -> str:
+    """Return the path of a classic topic."""
+    domain, _, name = topic.partition("://")
+    return f"/admin/v2/{domain}/{quote(name)}"
+
+
+def _web_socket(url: str) -> str:
+    return f"ws{url.removeprefix('http')}"
+
+
+def _path(topic: str) -> str:
+    return "/admin/v2/scalable/" + quote(topic.removeprefix("topic://"))
+
+
+_METADATA = "org.apache.pulsar.common.intercept.Append{}MetadataInterceptor"
+_SETTINGS = {
+    "transactionCoordinatorEnabled": "true",
+    "acknowledgmentAtBatchIndexLevelEnabled": "true",
+    "brokerEntryMetadataInterceptors": f"{_METADATA.format('BrokerTimestamp')},{_METADATA.format('Index')}",
+    "exposingBrokerEntryMetadataToClientEnabled": "true",
+    "delayedDeliveryTickTimeMillis": "100",
+    "scalableTopicAutoScaleEnabled": "false",
+    "scalableTopicConsumerSessionGracePeriodSeconds": "60",
+}
+
+
+class OurSides:
+    """Pairs of brokers of Pulsarium, which start when a scenario needs them."""
+
+    def __init__(self, spec: str, stack: ExitStack) -> None:
+        self._profile = SPECS[spec]
+        self._stack = stack
+        self._of_open = stack.enter_context(ExitStack())
+        self._open: OurBrokers | None = None
+        self._secured: OurBrokers | None = None
+
+    def side(self, material: Material | None) -> Side:
+        """Return brokers that let everybody in, or those with the tokens and certificates of `material`."""
+        if material is None:
+            if self._open is None or self._open.clock_moved:  # clients compare the broker's time with their own
+                self._of_open.close()
+                self._open = self._started(self._of_open, {})
+            return self._open
+        self._secured = self._secured or self._started(self._stack, material.settings(), material.token)
+        return self._secured
+
+    def _started(self, stack: ExitStack, settings: Mapping[str, str], token: str = "") -> OurBrokers:
+        running_brokers = running(profile=self._profile, brokers=2, set={**_SETTINGS, **settings})
+        return OurBrokers(stack.enter_context(running_brokers), token)
+
+
+@contextmanager
+def our_brokers(spec: str) -> Iterator[OurSides]:
+    """Run brokers with the profile of a specification for the length of a block."""
+    with ExitStack() as stack:
+        yield OurSides(spec, stack)
+
+
+class GivenSides:
+    """A running broker for all scenarios but the secured ones."""
+
+    def __init__(self, broker: GivenBroker) -> None:
+        self._broker = broker
+
+    def side(self, material: Material | None) -> Side:
+        if material is not None:
+            raise Unavailable("needs a broker with tokens and TLS, which the kit starts")
+        return self._broker
+
+
+def given_broker(url: str, admin_url: str, folder: Path) -> AbstractContextManager[GivenSides]:
+    """Run a proxy in front of a broker for the length of a block. Raise `ValueError` for a URL that it cannot take."""
+    return _proxied(ProxiedBroker.of(url), admin_url, folder)
+
+
+@contextmanager
+def _proxied(target: ProxiedBroker, admin_url: str, folder: Path) -> Iterator[GivenSides]:
+    thread = LoopThread(partial(proxying, target, folder / "broker.pulscap"), "conformance proxy")
+    proxy, address = thread.start()
+    try:
+        yield GivenSides(GivenBroker(address, admin_url.rstrip("/"), proxy))
+    finally:
+        thread.stop()

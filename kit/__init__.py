@@ -1,1 +1,0 @@
-"""Test clients of scalable topics for conformance with Pulsar's specification (PIP-494)."""

@@ -1,0 +1,125 @@
+"""Pages of docs/ that are generated are complete, their rules have tests, and docs/launchers.md says what ran."""
+
+from __future__ import annotations
+
+import inspect
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+from pulsarium.broker.lab.arguments import Which
+from pulsarium.broker.lab.faults import ACTIONS
+from pulsarium.client import Client, errors
+from scripts.pages import launchers
+from scripts.pages.client import OPTIONS, Explained, client_page, fields_of
+from scripts.pages.faults import fault_page
+from scripts.pages.fields import field_rows, fields_page, optional_fields
+from scripts.pages.launchers import Seen
+from scripts.pages.names import SECTIONS, names_page
+from tests.scripts.pages.named_tests import exists
+
+
+@pytest.mark.parametrize(("title", "explained"), OPTIONS)
+def test_every_option_is_explained(title: str, explained: Explained) -> None:
+    found = fields_of(explained)
+    assert found
+    assert [field.name for field in found if not field.text] == []
+    assert all(f"| `{field.name}` |" in client_page() for field in found)
+    if inspect.isfunction(explained):
+        taken = inspect.signature(explained).parameters.keys() - {"self"}
+        shared = {field.name for field in fields_of(Client.subscribe)} if "as `subscribe`" in title else set()
+        assert {field.name for field in found} <= taken <= {field.name for field in found} | shared
+
+
+def test_every_error_is_there() -> None:
+    page = client_page()
+    assert "| `ProducerFenced` | " in page
+    assert "`PulsarError` |" not in page
+    assert all(f"| `{error.__name__}` | " in page for error in errors.BY_CODE.values())
+
+
+@pytest.mark.parametrize("kind", ACTIONS)
+def test_every_action_is_there(kind: str) -> None:
+    (row,) = (line for line in fault_page().splitlines() if f"| `{kind}` |" in line)
+    assert row.startswith(f"| `{ACTIONS[kind].__name__}(")
+    assert len(row.split("|")[3]) > 10
+
+
+def test_every_argument_is_there() -> None:
+    for name in ("command", *Which.__annotations__):
+        assert any(line.startswith(f"| `{name}` | ") and len(line) > 25 for line in fault_page().splitlines())
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "| SEND | client | yes | yes | yes | yes |",
+        "| FLOW | client |  |  |  |  |",
+        "| MESSAGE | broker |  |  | yes |  |",
+        "| PING | both |  | yes |  |  |",
+        "| LOOKUP | client | yes | yes |  | yes |",
+    ],
+)
+def test_the_page_lists_each_fault(row: str) -> None:
+    assert row in fault_page().splitlines()
+
+
+def test_each_optional_field_has_one_row() -> None:
+    assert sorted((row.command, name) for row in field_rows() for name in row.names) == sorted(optional_fields())
+
+
+@pytest.mark.parametrize("test", sorted({row.test for row in field_rows()}))
+def test_the_test_of_each_field_exists(test: str) -> None:
+    assert exists(test)
+
+
+def test_the_page_has_each_row() -> None:
+    page = fields_page()
+    assert all(f"| {row.effect} | `{row.test.rpartition('::')[2]}` |" in page for row in field_rows())
+    assert [line.removeprefix("## ") for line in page.splitlines() if line.startswith("## ")] == list(
+        dict.fromkeys(row.command for row in field_rows())
+    )
+
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+
+@pytest.fixture
+def record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launchers, "RECORD", tmp_path / "launchers.json")
+
+
+@pytest.mark.usefixtures("record")
+def test_a_row_has_the_versions_that_ran() -> None:
+    launchers.write_record([Seen("quarkus", {"quarkus-messaging-pulsar": "3.33.2"}, ["a", "b"], [])])
+    assert "| quarkus-messaging-pulsar 3.33.2 | 2 |" in launchers.launchers_page()
+
+
+@pytest.mark.usefixtures("record")
+def test_a_failed_test_is_named_in_its_row() -> None:
+    launchers.write_record([Seen("quarkus", {}, ["a"], ["anOrderReachesItsChannel"])])
+    assert "| 1; **failed: anOrderReachesItsChannel** |" in launchers.launchers_page()
+
+
+def test_each_recorded_example_is_there_and_passed() -> None:
+    record = launchers.read_record()
+    assert record
+    for seen in record:
+        assert (EXAMPLES / seen.launcher).is_dir()
+        assert seen.passed
+        assert not seen.failed
+
+
+RULES = list(chain.from_iterable(SECTIONS.values()))
+
+
+@pytest.mark.parametrize("test", sorted({rule.test for rule in RULES}))
+def test_the_test_of_each_rule_exists(test: str) -> None:
+    assert exists(test)
+
+
+def test_each_rule_is_a_row() -> None:
+    page = names_page()
+    assert sum(line.startswith("| ") and not line.startswith("| name") for line in page.splitlines()) == len(RULES)
+    assert all(f"| {rule.form} | {rule.rule} |" in page for rule in RULES)

@@ -1,0 +1,1 @@
+"""Drivers of the table's programs, on bare sockets and on clients."""

@@ -1,0 +1,1 @@
+"""Random programs of operations, run against Pulsarium and a real Pulsar. Both brokers must give the same answers."""

@@ -1,0 +1,1 @@
+"""The recorder of golden transcripts: scenarios of raw frames, played against a real broker."""

@@ -1,0 +1,1 @@
+"""Replays the recorded scenarios of tests/transcripts against a broker and says where its answers differ."""

@@ -1,0 +1,58 @@
+"""Plays of scenarios for tests, which fail with what a broker said otherwise than the recorded one."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection
+from functools import partial
+from pathlib import Path
+
+from yardsticks.recorder.releases import PULSAR_4, Release
+
+from . import report
+from .brokers import pulsarium
+from .catalogue import load
+from .mutants import unnoticed
+from .replay import Replay, Verdict
+
+
+class SecondPlay(UserWarning):
+    """A warning about scenarios that passed only in a second play, alone. The summary of pytest shows the warning."""
+
+
+def replay(
+    numbers: Collection[int],
+    folder: Path,
+    jobs: int,
+    profile: str = "lab",
+    behaviour: str | None = None,
+    release: Release = PULSAR_4,
+) -> None:
+    """Fail with what each broker said otherwise than the one recorded with that profile."""
+    catalogue = load(release.folder)
+    known = catalogue.known(behaviour or release.behavior)
+    scenarios = [s for s in catalogue.of_profile(profile) if s.number in numbers]
+
+    def good(verdict: Verdict) -> bool:
+        return report.good(verdict, known)
+
+    new_broker = partial(pulsarium, profile, folder, release=release, behaviour=behaviour)
+    verdicts = Replay(folder, release=release).run(scenarios, new_broker, jobs, lambda verdict: None, good)
+    if again := report.second_plays(verdicts):
+        warnings.warn(again, SecondPlay, stacklevel=1)
+    failed = report.failures(verdicts, known, numbers)
+    shown = [f"{report.line(v, known)}\n{report.details(v)}" for v in failed]
+    assert not failed, "\n".join(["", *shown, "scripts/conformance -v NUMBER plays one of them again"])
+    assert {v.scenario.number for v in verdicts} == {s.number for s in scenarios} != set()
+
+
+def play_and_change_fields(numbers: Collection[int], folder: Path, count: int, release: Release = PULSAR_4) -> None:
+    """Fail with the changes of single fields of a broker's answers that the comparison does not notice."""
+    catalogue = load(release.folder)
+    known = catalogue.known(release.behavior)
+    scenarios = [s for s in catalogue.of_profile("lab") if s.number in numbers]
+    player = Replay(folder, release=release)
+    verdicts = player.run(scenarios, partial(pulsarium, "lab", folder, release=release), 2, lambda verdict: None)
+    fine = [verdict.scenario for verdict in verdicts if report.good(verdict, known)]
+    assert len(fine) > len(scenarios) / 2
+    assert unnoticed(player, fine, known, count) == []

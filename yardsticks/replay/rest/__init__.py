@@ -1,0 +1,1 @@
+"""The recorded calls of the admin API, made again."""

@@ -1,0 +1,1 @@
+"""The WebSocket scenarios, recorded and played again."""

@@ -1,0 +1,15 @@
+"""Provide the broker.conf of a real Pulsar, and copies of it with other values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+CONFIG = Path(__file__).resolve().parents[3] / "tests" / "transcripts" / "standalone.conf"
+"""The configuration of the transcripts' broker."""
+
+
+def changed(text: str, settings: Mapping[str, object]) -> str:
+    """Return a broker.conf in which these values replace its own."""
+    kept = [line for line in text.splitlines() if line.partition("=")[0] not in settings]
+    return "\n".join([*kept, *(f"{key}={value}" for key, value in settings.items()), ""])

@@ -1,0 +1,1 @@
+"""Mixed load that comes and goes, with an account of every message."""
