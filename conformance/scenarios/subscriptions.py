@@ -83,7 +83,7 @@ def a_consumer_of_another_type_is_refused(stage: Stage) -> None:
     "SUBSCRIBE",
     "Consumers of a Failover subscription take turns: the next one goes on where one closed.",
     TYPES,
-    bug='sets consumer.type "Shared"',
+    bug="ignores close",
 )
 def the_next_failover_consumer_goes_on(stage: Stage) -> None:
     topic = stage.topic()

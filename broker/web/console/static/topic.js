@@ -3,7 +3,7 @@ import { Acts } from "./act.js";
 import { get, useRates } from "./api.js";
 import { Messages } from "./messages.js";
 import { Policies } from "./policies.js";
-import { html, useState } from "./preact.js";
+import { html, useEffect, useRef, useState } from "./preact.js";
 import { Publish } from "./publish.js";
 import { Schemas } from "./schemas.js";
 import { Segments } from "./segments.js";
@@ -80,7 +80,9 @@ function line(s) {
 }
 
 function Subscription({ name, s, rates, role }) {
-  const [why, setWhy] = useState(null), said = line(s);
+  const [why, setWhy] = useState(null), said = line(s), moves = useRef();
+  // Opened when the subscription is late and never closed again: a dialog of it may be open when the backlog is gone.
+  useEffect(() => { if (s.late && moves.current) moves.current.open = true; }, [s.late]);
   const ask = async () => {
     const path = `/lab/why?${new URLSearchParams({ topic: name, subscription: s.name })}`;
     try { setWhy({ path, value: await get(path) }); } catch (error) { setWhy({ path, error }); }
@@ -106,7 +108,7 @@ function Subscription({ name, s, rates, role }) {
     ${why && html`<div role="status" data-answer>${why.error ? html`<${Trouble} error=${why.error}/>` : html`<p class="why"><b>${why.value.text}.</b></p>
       <details><summary>Facts</summary><pre>${pretty(why.value.details)}</pre></details>`}
       <div class="small soft">pulsarium why ${name} ${s.name} · GET ${why.path}</div></div>`}
-    ${s.backlog !== null && html`<details open=${s.late}><summary>Move on: skip, seek, clear…</summary>
+    ${s.backlog !== null && html`<details ref=${moves}><summary>Move on: skip, seek, clear…</summary>
       <${Acts} on="subscription" given=${{ topic: name, subscription: s.name }} role=${role}/></details>`}
   </article>`;
 }
