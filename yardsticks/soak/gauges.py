@@ -12,8 +12,12 @@ from statistics import median
 from yardsticks.bench.accounting import cpu_seconds, memory
 
 MB = 1 << 20
-MEMORY_GROWTH = 0.10, 5 * MB
-"""The limit of growth from the median of the second quarter to that of the last: a fraction, plus bytes."""
+MEMORY_GROWTH = 0.10, 8 * MB
+"""The limit of growth from the median of the second quarter to that of the last: a fraction, plus bytes.
+
+A broker takes about a minute until its memory is level, and longer on a busy machine. In that minute it grows by 5 MB from
+the second quarter to the last. Memory swings by 20 MB for moments.
+"""
 COUNT_GROWTH = 0.10, 5
 """The same limit for tasks, threads and open files, whose numbers swing because clients come and go."""
 ASK_SECONDS = 60.0
