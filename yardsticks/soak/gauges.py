@@ -15,7 +15,7 @@ MB = 1 << 20
 MEMORY_GROWTH = 0.10, 8 * MB
 """The limit of growth from the median of the second quarter to that of the last: a fraction, plus bytes.
 
-A broker takes about a minute until its memory is level, and longer on a busy machine. In that minute it grows by 5 MB from
+A broker takes about a minute until its memory is level, longer on a busy machine. In that minute it grows by 5 MB from
 the second quarter to the last. Memory swings by 20 MB for moments.
 """
 COUNT_GROWTH = 0.10, 5
