@@ -2,137 +2,299 @@
 
 from __future__ import annotations
 
+import random
 import shlex
-import sys
+import signal
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from pulsarium.cli.grouped import Commands
 from pulsarium.cli.interrupts import closing_at_ctrl_c
 from pulsarium.cli.refusal import RequestRefused, RunRefused
-from pulsarium.cli.terminal import progress, styled
+from pulsarium.cli.terminal import styled
+from pulsarium.conformance.skeletons import LANGUAGES, skeleton
+from pulsarium.proto.errors import look_for
 
 if TYPE_CHECKING:
-    from pulsarium.conformance.protocol import Client
-    from pulsarium.conformance.run import Result
+    from pulsarium.conformance.clients import Release
+    from pulsarium.conformance.columns import Cell, Run
     from pulsarium.conformance.scenario import Scenario
+
+_LOG_LINES: Final = 30
+_COLORS: Final = {"pass": "green", "fail": "red", "error": "red", "unsupported": "bright_black"}
 
 
 @click.group(cls=Commands)
 def conformance() -> None:
-    """Test clients for conformance with what Pulsar's documents demand."""
+    """Test clients for conformance with what Pulsar's documents demand, and see which features work with which client.
+
+    A scenario is one sentence of a document. An adapter is a small program that lets the scenarios drive a client.
+    """
 
 
 @conformance.command()
-@click.option("--command", metavar="COMMAND", help="Start the adapter with this command.")
+@click.option("--client", "names", metavar="NAMES", help="Run these clients, such as go,java@2.11.4.  [default: all]")
+@click.option("--command", metavar="COMMAND", help="Run the adapter of this command instead.")
 @click.option(
-    "--scenario", metavar="NAMES", help="Run these scenarios: names, or globs such as routing-*. [default: all]"
+    "--scenario", metavar="NAMES", help="Run these scenarios: names, or globs such as routing-*.  [default: all]"
 )
 @click.option(
-    "--spec",
-    type=click.Choice(["5.0", "5.0-m1"]),
-    default="5.0",
+    "--profile",
+    default="pulsar-5.0",
     show_default=True,
-    help="Follow this release where texts of the specification contradict each other.",
+    metavar="NAMES",
+    help="Use brokers with these profiles. Where texts of the specification contradict each other, a profile's release"
+    " is followed.",
 )
 @click.option(
-    "--report", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="Write the report to DIR."
+    "--mask",
+    default="none",
+    show_default=True,
+    metavar="NAMES",
+    help="Limit the brokers' protocol version: none, or a version such as v19.",
+)
+@click.option(
+    "--jobs", type=click.IntRange(1), default=2, show_default=True, metavar="N", help="Run N columns at a time."
+)
+@click.option(
+    "--brokers",
+    type=click.IntRange(1),
+    default=2,
+    show_default=True,
+    metavar="N",
+    help="Start N brokers for each cluster. With 2, a client must follow redirects of lookups.",
+)
+@click.option("--shard", metavar="I/N", help="Run each N-th scenario, from the I-th on.")
+@click.option("--seed", type=int, metavar="N", help="Run the scenarios in a random order, the same for the same N.")
+@click.option(
+    "--report",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Write the report to DIR.  [default: a new folder]",
 )
 @click.option("--broker", metavar="URL", help="Use this running broker, behind a proxy. Needs --admin-url.")
 @click.option("--admin-url", metavar="URL", help="Find the broker's REST API here.")
 @click.option("--list", "show", is_flag=True, help="List the scenarios and exit.")
 def client(
+    names: str | None,
     command: str | None,
     scenario: str | None,
-    spec: str,
+    profile: str,
+    mask: str,
+    jobs: int,
+    brokers: int,
+    shard: str | None,
+    seed: int | None,
     report: Path | None,
     broker: str | None,
     admin_url: str | None,
     show: bool,
 ) -> None:
-    """Run scenarios with a client, by way of its adapter, and judge the client.
+    """Run scenarios with clients, by way of their adapters, and judge the clients.
 
-    An adapter is a program that reads requests from its standard input and writes answers to its standard output, one
-    JSON object a line. docs/scalable-topics.md describes the protocol. The brokers run in this process.
+    A column is a client on a profile behind a mask. Separate names with commas. The package has adapters for many
+    clients: a name stands for the release that the package is tested with, and go@0.18.0 for another one, which is
+    fetched and built at its first use. A client whose build tool is missing (go, cargo, mvn, a JDK, npm) is left out.
+    For another client, write an adapter: see `pulsarium conformance new`.
 
     \b
-    Test a client:
-      pulsarium conformance client --command './adapter --verbose' --report build/conformance
+    Run every scenario with every client:
+      pulsarium conformance client
     \b
-    Test the client of this package, as Pulsar 5.0.0-M1 behaves:
-      pulsarium conformance client --command 'python -m pulsarium.conformance.adapters.ours' --spec 5.0-m1
+    Compare releases, as Pulsar 4.2 and 5.0 behave:
+      pulsarium conformance client --client java@2.11.4,java --profile pulsar-4.2,pulsar-5.0
+    \b
+    Test a client of your own, against a running broker:
+      pulsarium conformance client --command './adapter --verbose' \\
+        --broker pulsar://localhost:6650 --admin-url http://localhost:8080
 
-    DIR receives conformance.html, conformance.xml (JUnit) and the adapter's log of each scenario. The exit code is 1
-    when a scenario failed or had an error. A scenario that the client cannot do is reported as unsupported, and never
-    as passed.
+    DIR receives conformance.jsonl, a line for each result as it comes; conformance.html, whose cells link to logs and
+    frames; conformance.md, conformance.xml (JUnit), and badge.txt. The exit code is 1 when a scenario failed or had an
+    error. A scenario that the client cannot do is reported as unsupported, and never as passed.
+
+    Needs pip install "pulsarium[conformance]" for the clients of the package.
     """
-    from pulsarium.conformance.run import matching
-    from pulsarium.conformance.scenarios import SCENARIOS
-
-    try:
-        chosen = matching(SCENARIOS.values(), [name for name in (scenario or "").replace(",", " ").split() if name])
-    except ValueError as error:
-        raise RequestRefused(str(error)) from None
+    look_for("pulsarium conformance", "conformance", "cryptography")
+    chosen = _scenarios(scenario, shard, seed)
     if show:
         for each in chosen:
             click.echo(f"{each.name:40} {each.requirement:12} {each.sentence}")
         return
-    if not command:
-        raise RequestRefused("--command is missing: pass the command that starts the client's adapter")
-    folder = report or Path(tempfile.mkdtemp(prefix="pulsarium-conformance-"))
+    if (broker is None) != (admin_url is None):
+        raise RequestRefused("--broker and --admin-url belong together: pass both")
+    if command and names:
+        raise RequestRefused("--client and --command exclude each other: pass one of them")
+    from pulsarium.conformance.columns import Given, Run, limit_of
+
+    profiles, masks = _profiles(profile, given=broker is not None), _split(mask)
+    try:
+        for name in masks:
+            limit_of(name)
+    except ValueError as error:
+        raise RequestRefused(f"--mask: {error}") from None
+    if broker and masks != ["none"]:
+        raise RequestRefused("--mask is for the brokers of this process: leave it away with --broker")
+    folder = _folder(report)
+    clients = [] if command else _prepared(_split(names))
+    given = Given(broker, admin_url) if broker and admin_url else None
+    what = Run(chosen, folder, clients, shlex.split(command or ""), profiles, masks, jobs, brokers, given)
+    cells = _run(what)
+    if any(each.is_bad for each in cells):
+        raise SystemExit(1)
+
+
+def _scenarios(names: str | None, shard: str | None, seed: int | None) -> list[Scenario]:
+    from pulsarium.conformance.run import matching
+    from pulsarium.conformance.scenarios import SCENARIOS
+
+    try:
+        chosen = matching(SCENARIOS.values(), (names or "").replace(",", " ").split())
+    except ValueError as error:
+        raise RequestRefused(str(error)) from None
+    if seed is not None:
+        random.Random(seed).shuffle(chosen)
+    if shard is None:
+        return chosen
+    first, _, count = shard.partition("/")
+    if not (first.isdigit() and count.isdigit() and 1 <= int(first) <= int(count)):
+        raise RequestRefused(f"--shard {shard}: pass two numbers such as 1/4")
+    return chosen[int(first) - 1 :: int(count)]
+
+
+def _profiles(names: str, *, given: bool) -> list[str]:
+    from pulsarium.broker.config import PROFILES
+
+    profiles = _split(names)
+    _check(profiles, PROFILES, "profile")
+    if given and len(profiles) > 1:
+        raise RequestRefused("--broker has one profile: pass the one of its release")
+    return profiles
+
+
+def _prepared(names: Sequence[str]) -> list[Release]:
+    """Fetch and build clients. A client that was named must be there, and of all clients those that can be."""
+    from pulsarium.conformance.clients import CLIENTS, NotBuilt, Release
+
+    clients = []
+    for name in names or CLIENTS:
+        try:
+            release = Release(name)
+        except ValueError as error:
+            raise RequestRefused(f"--client: {error}") from None
+        if not release.is_built:
+            click.echo(f"building {release.title}")
+        try:
+            release.prepare()
+        except NotBuilt as error:
+            if names:
+                raise RunRefused(str(error)) from None
+            click.echo(f"left out {release.title}: {error}")
+        else:
+            clients.append(release)
+    return clients
+
+
+def _run(what: Run) -> list[Cell]:
+    """Run columns with a line for each result. After Ctrl-C, too, write reports of the results so far."""
+    from pulsarium.conformance import report
+    from pulsarium.conformance.columns import run
+
+    # SIGTERM must unwind the run: the run stops its brokers.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    count = len(what.scenarios) * len(what.columns())
+    cells: list[Cell] = []
+
+    def arrived(cell: Cell) -> None:
+        cells.append(cell)
+        column = f" {cell.column}" if cell.column.client else ""
+        reason = f": {cell.reason}" if cell.reason else ""
+        verdict = styled(str(cell.verdict), fg=_COLORS[cell.verdict])
+        click.echo(f"{len(cells)}/{count}{column} {cell.scenario} {verdict}{reason}")
+
+    try:
+        with closing_at_ctrl_c():
+            run(what, arrived)
+    except ValueError as error:
+        raise RequestRefused(f"--broker {error}") from None
+    finally:
+        if cells:
+            for note in report.contradictions(cells):
+                click.echo(f"contradiction, {note}")
+            for path in report.write(cells, what.folder):
+                click.echo(path)
+            click.echo(report.summary(cells))
+    return cells
+
+
+@conformance.command()
+@click.option("--command", required=True, metavar="COMMAND", help="Start the adapter with this command.")
+def adapter(command: str) -> None:
+    """Test an adapter itself: say which operations answer as they must.
+
+    Each operation that the adapter names is tried once, against a broker of this process. Begin here, before the
+    scenarios: a scenario judges the client, and takes its adapter for right.
+
+    \b
+    Test an adapter:
+      pulsarium conformance adapter --command ./adapter
+
+    The exit code is 1 when an operation does not answer as it must.
+    """
+    look_for("pulsarium conformance", "conformance", "cryptography")
+    from pulsarium.conformance.selftest import check
+
+    bad = 0
+    with tempfile.TemporaryDirectory(prefix="pulsarium-adapter-") as name, closing_at_ctrl_c():
+        folder = Path(name)
+        for each in check(shlex.split(command), folder):
+            color = "red" if each.is_bad else "green" if not each.reason else "bright_black"
+            reason = f": {each.reason}" if each.reason else ""
+            click.echo(f"{each.operation:24} {styled(str(each.verdict), fg=color)}{reason}")
+            bad += each.is_bad
+        if bad:
+            click.echo(f"{bad} operations do not answer as they must. The end of the adapter's standard error:")
+            log = (folder / "adapter.log").read_text("utf-8", "replace").splitlines()
+            click.echo("\n".join(log[-_LOG_LINES:]) or "(empty)")
+    if bad:
+        raise SystemExit(1)
+
+
+@conformance.command()
+@click.option(
+    "--language", required=True, type=click.Choice(list(LANGUAGES)), help="Print an adapter in this language."
+)
+def new(language: str) -> None:
+    """Print the skeleton of an adapter, to fill in.
+
+    \b
+    Begin an adapter in Go, and test what it has:
+      pulsarium conformance new --language go > main.go
+      go build -o adapter main.go
+      pulsarium conformance adapter --command ./adapter
+
+    docs/adapters.md teaches the way from there.
+    """
+    click.echo(skeleton(language), nl=False)
+
+
+def _folder(report: Path | None) -> Path:
+    folder = (report or Path(tempfile.mkdtemp(prefix="pulsarium-conformance-"))).absolute()
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise RunRefused(f"--report {folder}: {error.strerror}") from None
-    if (broker is None) != (admin_url is None):
-        raise RequestRefused("--broker and --admin-url belong together: pass both")
-    results, about = _run(shlex.split(command), chosen, spec, folder, broker, admin_url)
-    _tell(results, about, spec, folder)
-    if any(each.is_bad for each in results):
-        raise SystemExit(1)
+    return folder
 
 
-def _run(
-    command: Sequence[str],
-    scenarios: Sequence[Scenario],
-    spec: str,
-    folder: Path,
-    broker: str | None,
-    admin_url: str | None,
-) -> tuple[list[Result], Client | None]:
-    from pulsarium.conformance.run import Runner
-    from pulsarium.conformance.side import given_broker, our_brokers
-
-    try:
-        brokers = given_broker(broker, admin_url, folder) if broker and admin_url else our_brokers(spec)
-    except ValueError as error:
-        raise RequestRefused(f"--broker {error}") from None
-    with (
-        closing_at_ctrl_c(),
-        brokers as side,
-        progress(len(scenarios), "scenarios", sys.stdout, show_pos=True) as bar,
-    ):
-        runner = Runner(command, side, spec, folder)
-        results = runner.run(scenarios, lambda result: bar.update(1))
-        return results, runner.client
+def _split(given: str | None) -> list[str]:
+    return [name for name in (each.strip() for each in (given or "").split(",")) if name]
 
 
-def _tell(results: Sequence[Result], about: Client | None, spec: str, folder: Path) -> None:
-    from pulsarium.conformance import report
-
-    for each in results:
-        if each.is_bad:
-            click.echo(f"{styled(str(each.verdict), fg='red')} {each.scenario.name}: {each.reason}")
-    for note in report.contradictions(results):
-        click.echo(f"contradiction, run as {spec}: {note}")
-    for name, text in (
-        ("conformance.html", report.html(results, about, spec)),
-        ("conformance.xml", report.junit(results, about, spec)),
-    ):
-        (folder / name).write_text(text, "utf-8")
-        click.echo(folder / name)
-    click.echo(report.summary(results))
+def _check(names: Sequence[str], known: Collection[str], what: str) -> None:
+    for name in names:
+        if name not in known:
+            raise RequestRefused(f"no {what} {name}; there are {', '.join(known)}")

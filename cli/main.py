@@ -33,7 +33,6 @@ _COMMANDS: Final[Mapping[str, str]] = {
     "check": "pulsarium.cli.lab.check:check",
     "mask": "pulsarium.cli.lab.mask:mask",
     "state": "pulsarium.cli.lab.state:state",
-    "matrix": "pulsarium.cli.lab.matrix:matrix",
     "conformance": "pulsarium.cli.conformance:conformance",
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from pulsarium.capture.file import CaptureRecord
+from pulsarium.capture.file import CaptureRecord, EventKind
 from pulsarium.capture.lint.checker import BrokenRule, Walk, finding_of
 from pulsarium.capture.lint.frames import Frame, SentEntry
 from pulsarium.capture.lint.scalable import SegmentTopic, keys_of, segment_of
@@ -54,6 +54,8 @@ class History:
     sent: list[SentEntry] = field(default_factory=list)
     """The entries of SEND commands."""
     findings: list[BrokenRule] = field(default_factory=list)
+    ended: bool = False
+    """Whether a connection has ended."""
 
     def names(self) -> list[str]:
         """Return the commands of clients by name, in order."""
@@ -76,6 +78,7 @@ def read(records: Iterable[CaptureRecord]) -> History:
     for record in records:
         checker, seen = walk.feed(record)
         history.findings += [finding_of(each, checker.conversation) for each in seen.violations]
+        history.ended = history.ended or record.kind is EventKind.CLOSED
         frame = seen.frame
         if frame is None or frame.spec is None:
             continue

@@ -20,6 +20,8 @@ unsupported, with the reason. Options that are not in `lacks` must work.
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
@@ -229,8 +231,8 @@ class Answer:
 class Adapter:
     """A running adapter. Its standard error goes to the file `log`."""
 
-    def __init__(self, command: Sequence[str], log: Path) -> None:
-        """Start the adapter. Raise `AdapterFault` when the command cannot be started."""
+    def __init__(self, command: Sequence[str], log: Path, environment: Mapping[str, str] | None = None) -> None:
+        """Start the adapter, with more environment variables. Raise `AdapterFault` when it cannot be started."""
         self._waiting: dict[int, Answer] = {}
         self._numbers = count(1)
         self.handles = count(1)
@@ -240,7 +242,14 @@ class Adapter:
         try:
             with log.open("ab") as output:
                 self._process = subprocess.Popen(
-                    command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=output, text=True, encoding="utf-8"
+                    command,
+                    env={**os.environ, **(environment or {})},
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=output,
+                    text=True,
+                    encoding="utf-8",
+                    start_new_session=True,
                 )
         except OSError as error:
             raise AdapterFault(f"{command[0]}: {error.strerror}: check --command") from None
@@ -298,6 +307,8 @@ class Adapter:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        with suppress(ProcessLookupError):  # what the adapter started, such as the program of `go run`
+            os.killpg(self._process.pid, signal.SIGKILL)
         self._reader.join()
         self._process.stdout.close()
 
@@ -324,12 +335,14 @@ def greet(adapter: Adapter, seconds: float = 60.0) -> Client:
     if told.get("protocol") != PROTOCOL:
         raise AdapterFault(f"the adapter speaks version {told.get('protocol')!r} of the protocol, and not {PROTOCOL}")
     operations, topics, lacks = told.get("operations"), told.get("topics"), told.get("lacks", {})
-    if not isinstance(operations, list) or not set(operations) <= OPERATIONS.keys():
+    if not isinstance(operations, list) or any(each not in [*OPERATIONS] for each in operations):
         raise AdapterFault(f"hello names unknown operations: {operations!r}")
-    if not isinstance(topics, list) or not set(topics) <= {"classic", "scalable"}:
+    if not isinstance(topics, list) or any(each not in ("classic", "scalable") for each in topics):
         raise AdapterFault(f"hello names unknown kinds of topics: {topics!r}")
-    if not isinstance(lacks, dict) or (unknown := lacks.keys() - OPERATIONS.keys() - OPTIONS):
-        raise AdapterFault(f"hello lacks unknown operations or options: {sorted(unknown) if lacks else lacks!r}")
+    if not isinstance(lacks, dict):
+        raise AdapterFault(f"hello has no object of reasons in lacks: {lacks!r}")
+    if unknown := sorted(lacks.keys() - OPERATIONS.keys() - OPTIONS):
+        raise AdapterFault(f"hello lacks unknown operations or options: {', '.join(unknown)}")
     url = told.get("url", "pulsar")
     if url not in ("pulsar", "ws"):
         raise AdapterFault(f"hello asks for unknown URLs: {url!r}")

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from pulsarium.capture.file import SUFFIX, CaptureRecord, CaptureWriter, Header
 from pulsarium.conformance.history import History, read
 from pulsarium.conformance.material import make
 from pulsarium.conformance.protocol import Adapter, AdapterFault, Client, ClientError, Unsupported, greet
 from pulsarium.conformance.scenario import Failed, Scenario, Stage
 from pulsarium.conformance.side import Side, SideFault, Sides, Unavailable
+
+BROKEN_RULE: Final = "the frames break the rule"
+"""The first words of the reason of a scenario that passed but for a rule of the linter."""
+_LOG_BYTES: Final = 1 << 20
 
 
 class Verdict(StrEnum):
@@ -31,7 +36,11 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Result:
-    """Result of a scenario. `rules` names the broken rules of the linter, `needs` the operations and options."""
+    """Result of a scenario.
+
+    rules: the broken rules of the linter. needs: the operations and options. log, capture: files of the adapter's
+    standard error and of all frames, or None.
+    """
 
     scenario: Scenario
     verdict: Verdict
@@ -39,6 +48,8 @@ class Result:
     seconds: float = 0.0
     rules: Sequence[str] = ()
     needs: frozenset[str] = frozenset()
+    log: Path | None = None
+    capture: Path | None = None
 
     @property
     def is_bad(self) -> bool:
@@ -54,16 +65,33 @@ def matching(scenarios: Iterable[Scenario], names: Sequence[str]) -> list[Scenar
     return [each for each in known if not names or any(fnmatchcase(each.name, name) for name in names)]
 
 
+def spec_of(profile: str) -> str:
+    """Return the specification that a profile follows where texts of the specification contradict each other."""
+    return "5.0-m1" if profile == "pulsar-5.0-m1" else "5.0"
+
+
 class Runner:
-    """Runs scenarios with the adapter of a command.
+    """Runs scenarios with the adapter of a command, on brokers with a profile.
 
     An adapter runs as many scenarios as it passes. After another verdict the next scenario gets a new one.
     """
 
-    def __init__(self, command: Sequence[str], sides: Sides, spec: str, folder: Path) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        sides: Sides,
+        profile: str,
+        folder: Path,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """Make the keys and certificates in `folder`, which receives the logs and frames of the scenarios.
+
+        `environment` has variables of the adapter.
+        """
         self._command = command
+        self._environment = environment or {}
         self._sides = sides
-        self._spec = spec
+        self._spec = spec_of(profile)
         self._folder = folder
         self._log = folder / "adapter.log"
         self._material = make(folder / "material")
@@ -95,13 +123,31 @@ class Runner:
         verdict, reason, needs = self._played(scenario, side)
         if verdict not in (Verdict.PASS, Verdict.UNSUPPORTED):
             self.stop()
-        verdict, reason, rules = self._linted(scenario, verdict, reason, read(side.records()))
-        result = Result(scenario, verdict, reason, time.monotonic() - begun, rules, needs)
-        if result.is_bad and self._log.exists():
-            with self._log.open("rb") as log:
-                log.seek(logged)
-                (self._folder / f"{scenario.name}.log").write_bytes(log.read())
-        return result
+        records = side.records()
+        verdict, reason, rules = self._linted(scenario, verdict, reason, read(records))
+        files = self._logged(scenario, logged), self._captured(scenario, records)
+        return Result(scenario, verdict, reason, time.monotonic() - begun, rules, needs, *files)
+
+    def _logged(self, scenario: Scenario, start: int) -> Path | None:
+        """Copy the adapter's output of a scenario to a file of its own."""
+        if not self._log.exists() or self._log.stat().st_size == start:
+            return None
+        path = self._folder / f"{scenario.name}.log"
+        with self._log.open("rb") as log:
+            log.seek(start)
+            path.write_bytes(log.read(_LOG_BYTES))
+        return path
+
+    def _captured(self, scenario: Scenario, records: Sequence[CaptureRecord]) -> Path | None:
+        """Write the frames of a scenario to a capture."""
+        if not records:
+            return None
+        path = self._folder / f"{scenario.name}{SUFFIX}"
+        with path.open("wb") as file:
+            writer = CaptureWriter(file.write, Header(records[0].wall_ns, metadata={"scenario": scenario.name}))
+            for each in records:
+                writer.record(each)
+        return path
 
     def _played(self, scenario: Scenario, side: Side) -> tuple[Verdict, str, frozenset[str]]:
         """Let the adapter play a scenario. Return the verdict, its reason, and what the scenario asked for."""
@@ -109,6 +155,8 @@ class Runner:
         try:
             adapter = self._started()
             assert self.client is not None
+            if scenario.topics not in self.client.topics:
+                raise Unsupported(f"the client has no {scenario.topics} topics")
             namespace = f"public/conformance-{uuid.uuid4().hex[:10]}"
             side.namespace(namespace)
             stage = Stage(adapter, self.client, side, self._spec, namespace, self._material, secured=scenario.secured)
@@ -135,7 +183,7 @@ class Runner:
         """Return the running adapter, or start one. Raise `AdapterFault`."""
         if self._adapter is None or self._adapter.has_ended:
             self.stop()
-            self._adapter = Adapter(self._command, self._log)
+            self._adapter = Adapter(self._command, self._log, self._environment)
             self.client = greet(self._adapter)
         return self._adapter
 
@@ -155,5 +203,5 @@ class Runner:
                 broken.setdefault(each.rule, each)
         if verdict is Verdict.PASS and broken:
             first = next(iter(broken.values()))
-            verdict, reason = Verdict.FAIL, f"the frames break the rule {first.rule}: {first.detail}"
+            verdict, reason = Verdict.FAIL, f"{BROKEN_RULE} {first.rule}: {first.detail}"
         return verdict, reason, tuple(broken)

@@ -34,8 +34,8 @@ class Scenario:
 
     requirement: number in the specification's conformance checklist, or the PIP or command. sentence, source: what is
     tested, and where it stands. contradiction: a text that says something else, or "". may_break: rules of the linter
-    that the scenario provokes. secured: whether the brokers have tokens and TLS. bug: a bug of `faulty` that the
-    scenario finds.
+    that the scenario provokes. secured: whether the brokers have tokens and TLS. bug: a bug that the scenario
+    finds when it is planted, by `faulty` or, after the word raw, in the raw client of the kit's tests.
     """
 
     name: str
@@ -51,6 +51,11 @@ class Scenario:
     @property
     def subject(self) -> str:
         return self.run.__module__.partition(".scenarios.")[2]
+
+    @property
+    def topics(self) -> str:
+        """Return the kind of topics that the scenario is about: classic or scalable."""
+        return "scalable" if self.subject.startswith("scalable.") else "classic"
 
 
 SCENARIOS: dict[str, Scenario] = {}

@@ -19,8 +19,6 @@ from pulsarium.broker.testing.thread import LoopThread
 from pulsarium.capture.file import CaptureRecord
 from pulsarium.conformance.material import Material
 
-SPECS = {"5.0": "pulsar-5.0", "5.0-m1": "pulsar-5.0-m1"}
-"""The specification of a run, and the profile of its brokers."""
 _SECONDS = 20.0
 
 
@@ -90,6 +88,15 @@ class RestSide:
 
     def create(self, topic: str, segments: int, properties: dict[str, str]) -> None:
         self.call("PUT", f"{_path(topic)}?numInitialSegments={segments}", properties)
+
+    @cached_property
+    def has_scalable_topics(self) -> bool:
+        """Return whether the broker is of Pulsar 5."""
+        try:
+            self.call("GET", "/admin/v2/scalable/public/default")
+        except SideFault:
+            return False
+        return True
 
     def partition(self, topic: str, partitions: int) -> None:
         """Create a partitioned topic."""
@@ -179,9 +186,8 @@ class RestSide:
 
 
 class OurBrokers(RestSide):
-    """Two brokers of Pulsarium."""
+    """Brokers of Pulsarium."""
 
-    has_scalable_topics = True
     records_web_sockets = True
 
     def __init__(self, broker: PulsarBroker, token: str = "") -> None:
@@ -244,15 +250,6 @@ class GivenBroker(RestSide):
         self._proxy = proxy
         self._begin = 0
 
-    @cached_property
-    def has_scalable_topics(self) -> bool:
-        """Return whether the broker is of Pulsar 5."""
-        try:
-            self.call("GET", "/admin/v2/scalable/public/default")
-        except SideFault:
-            return False
-        return True
-
     def begin(self) -> None:
         """Forget the frames of the scenario before."""
         self._begin = self._proxy.recorded()
@@ -300,10 +297,12 @@ _SETTINGS = {
 
 
 class OurSides:
-    """Pairs of brokers of Pulsarium, which start when a scenario needs them."""
+    """Clusters of brokers of Pulsarium, which start when a scenario needs them."""
 
-    def __init__(self, spec: str, stack: ExitStack) -> None:
-        self._profile = SPECS[spec]
+    def __init__(self, profile: str, max_protocol_version: int | None, number: int, stack: ExitStack) -> None:
+        self._profile = profile
+        self._number = number
+        self._max_protocol_version = max_protocol_version
         self._stack = stack
         self._of_open = stack.enter_context(ExitStack())
         self._open: OurBrokers | None = None
@@ -320,15 +319,20 @@ class OurSides:
         return self._secured
 
     def _started(self, stack: ExitStack, settings: Mapping[str, str], token: str = "") -> OurBrokers:
-        running_brokers = running(profile=self._profile, brokers=2, set={**_SETTINGS, **settings})
-        return OurBrokers(stack.enter_context(running_brokers), token)
+        brokers = running(
+            profile=self._profile,
+            max_protocol_version=self._max_protocol_version,
+            brokers=self._number,
+            set={**_SETTINGS, **settings},
+        )
+        return OurBrokers(stack.enter_context(brokers), token)
 
 
 @contextmanager
-def our_brokers(spec: str) -> Iterator[OurSides]:
-    """Run brokers with the profile of a specification for the length of a block."""
+def our_brokers(profile: str, max_protocol_version: int | None = None, *, number: int = 2) -> Iterator[OurSides]:
+    """Run so many brokers with a profile, and a limit of the protocol version or None, for the length of a block."""
     with ExitStack() as stack:
-        yield OurSides(spec, stack)
+        yield OurSides(profile, max_protocol_version, number, stack)
 
 
 class GivenSides:

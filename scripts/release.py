@@ -85,15 +85,14 @@ def expected_in_wheel(tree: Path) -> set[str]:
         if entry.is_file():
             found.add(f"pulsarium/{entry.name}")
         elif entry.is_dir():
-            # The matrix and the conformance kit have programs of other languages, which are built where they run.
+            # The conformance kit has programs of other languages, which are built where they run.
             # Browsers load the files of the console.
             folder = entry.resolve()
             console = folder / "web" / "console" / "static"
             found |= {
                 f"pulsarium/{entry.name}/{path.relative_to(folder).as_posix()}"
                 for path in folder.rglob("*")
-                if path.suffix in code
-                or (path.is_file() and (entry.name in ("matrix", "conformance") or console in path.parents))
+                if path.suffix in code or (path.is_file() and (entry.name == "conformance" or console in path.parents))
             }
     return {name for name in found if "__pycache__" not in name}
 

@@ -1,6 +1,6 @@
 """The adapter of the conformance kit for the official Python client: `python -m pulsarium.conformance.adapters.python`.
 
-The client is a layer on the C++ client, and has no more than this one.
+The client is a layer on the C++ client, and has no more than this one. Older releases have less.
 """
 
 from __future__ import annotations
@@ -25,7 +25,16 @@ from pulsarium.conformance.protocol import KINDS, Unsupported
 
 Request = Mapping[str, Any]
 
+_NEWER: Final = "this release has no such call"
 LACKS: Final = {
+    **({} if hasattr(pulsar.Message, "has_null_value") else {"send.null": _NEWER}),
+    **({} if hasattr(pulsar.Client, "create_table_view") else dict.fromkeys(("table-view", "table"), _NEWER)),
+    **({} if hasattr(pulsar.Message, "producer_name") else {"receive.publisher": _NEWER}),
+    **(
+        {}
+        if hasattr(pulsar, "ConsumerCryptoFailureAction")
+        else {"consumer.crypto-failure": _NEWER, "reader.crypto-failure": _NEWER}
+    ),
     "consumer.ack-timeout": "no timeouts below 10 s",
     "consumer.retry": "no such option",
     "consumer.receipt": "only acknowledgements without a response",
@@ -193,6 +202,7 @@ class Adapter:
             "access_mode": _ACCESS[request.get("access", "shared")],
             "batching_enabled": "batch" in request,
             "chunking_enabled": request.get("chunk", False),
+            "send_timeout_millis": 20_000,
             "schema": _schema(request),
         }
         if "batch" in request:
@@ -286,12 +296,13 @@ class Adapter:
             "event-time": message.event_timestamp(),
             "topic": message.topic_name(),
             "place": [at.ledger_id(), at.entry_id(), at.batch_index()],
-            "publisher": message.producer_name(),
+            "publisher": "" if "receive.publisher" in LACKS else message.producer_name(),
         }
         told = {name: value for name, value in told.items() if value}
         if version := message.schema_version():
             told["schema-version"] = int.from_bytes(version.encode() if isinstance(version, str) else version)
-        value = {"value": "", "null": True} if message.has_null_value() else {"value": _decoded(schema, message)}
+        is_null = "send.null" not in LACKS and message.has_null_value()
+        value = {"value": "", "null": True} if is_null else {"value": _decoded(schema, message)}
         return {"id": self._kept(message), **value, "redeliveries": message.redelivery_count(), **told}
 
     def acknowledge(self, request: Request) -> None:

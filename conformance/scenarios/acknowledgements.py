@@ -56,6 +56,23 @@ def unacknowledged_messages_come_back(stage: Stage) -> None:
 
 @scenario(
     "ACK",
+    "Acknowledgements of single messages outlive an unload of their topic.",
+    ACKS,
+    bug="instead acknowledge acknowledge-cumulative",
+)
+def single_acknowledgements_outlive_an_unload(stage: Stage) -> None:
+    topic = stage.topic()
+    consumer = stage.consumer(topic, "Shared")
+    stage.send_each(stage.producer(topic), texts(0, 9))
+    for each in stage.receive_in_order(consumer, texts(0, 9))[1::3]:
+        stage.acknowledge(consumer, each)
+    stage.close(consumer)
+    stage.side.unload(topic)
+    stage.equal(left(stage, topic, "Shared"), ["m-0", "m-2", "m-3", "m-5", "m-6", "m-8"], "messages that came back")
+
+
+@scenario(
+    "ACK",
     "A cumulative acknowledgement covers every message up to its own.",
     ACKS,
     bug="instead acknowledge-cumulative acknowledge",
@@ -191,6 +208,57 @@ def a_negatively_acknowledged_message_comes_again(stage: Stage) -> None:
         stage.ask(operation, consumer=consumer, message=each["id"])
     stage.receive_all(consumer, ["m-4"], acknowledge=True)
     stage.nothing(consumer)
+
+
+@scenario(
+    "REDELIVER_UNACKNOWLEDGED_MESSAGES",
+    "On Exclusive, a negatively acknowledged message comes again when the others are acknowledged.",
+    NACKS,
+    bug="ignores negative-acknowledge",
+)
+def a_negatively_acknowledged_message_comes_again_on_exclusive(stage: Stage) -> None:
+    topic = stage.topic()
+    consumer = stage.consumer(topic)
+    stage.send_each(stage.producer(topic), texts(0, 10))
+    got = stage.receive_in_order(consumer, texts(0, 10))
+    for each in (*got[:4], *got[5:]):
+        stage.acknowledge(consumer, each)
+    stage.until(lambda: stage.backlog(topic) == 1, "the acknowledgements did not arrive")
+    stage.ask("negative-acknowledge", consumer=consumer, message=got[4]["id"])
+    stage.receive_all(consumer, ["m-4"], acknowledge=True)
+    stage.nothing(consumer)
+
+
+@scenario(
+    "REDELIVER_UNACKNOWLEDGED_MESSAGES",
+    "A whole batch comes again when one of its messages is negatively acknowledged.",
+    NACKS,
+    bug="ignores negative-acknowledge",
+)
+def a_negatively_acknowledged_message_brings_its_batch(stage: Stage) -> None:
+    topic = stage.topic()
+    consumer = stage.consumer(topic, "Shared")
+    stage.send(stage.producer(topic, batch=10), texts(0, 10))
+    got = stage.receive_in_order(consumer, texts(0, 10))
+    stage.ask("negative-acknowledge", consumer=consumer, message=got[4]["id"])
+    stage.receive_in_order(consumer, texts(0, 10), acknowledge=True)
+    stage.nothing(consumer)
+
+
+@scenario(
+    "REDELIVER_UNACKNOWLEDGED_MESSAGES",
+    "A negatively acknowledged message comes again after the delay of its consumer, and not before.",
+    ACKS,
+    bug="without consumer.nack-delay",
+)
+def a_negatively_acknowledged_message_waits(stage: Stage) -> None:
+    topic = stage.topic()
+    consumer = stage.consumer(topic, "Shared", nack_delay=3000)
+    stage.send(stage.producer(topic), ["a"])
+    (message,) = stage.receive_all(consumer, ["a"])
+    stage.ask("negative-acknowledge", consumer=consumer, message=message["id"])
+    stage.nothing(consumer)
+    stage.receive_all(consumer, ["a"])
 
 
 @scenario(

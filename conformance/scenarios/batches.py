@@ -140,6 +140,24 @@ def chunks_of_two_producers_are_kept_apart(stage: Stage) -> None:
     stage.receive_all(consumer, ["a" + LARGE, "b" + LARGE])
 
 
+@scenario(
+    "SEND",
+    "On Shared, all chunks of a message go to one consumer.",
+    "PIP-37",
+    bug='sets consumer.type "Exclusive"',
+)
+def all_chunks_of_a_message_go_to_one_shared_consumer(stage: Stage) -> None:
+    topic = stage.topic()
+    consumers = [stage.consumer(topic, "Shared", queue=2) for _ in range(2)]
+    sending = [stage.sending(stage.producer(topic, chunk=True), [f"{side}{n}" + LARGE for n in "12"]) for side in "ab"]
+    for each in sending:
+        each.wait(60)
+    got = stage.receive_shared(consumers, 4)
+    values = sorted(each["value"] for some in got for each in some)
+    stage.equal(values, [each + LARGE for each in ("a1", "a2", "b1", "b2")], "messages")
+    stage.until(lambda: stage.backlog(topic) == 0, "chunks are in the backlog")
+
+
 @scenario("SEND", "A thousand messages in batches arrive in order.", BATCHES, bug="reverses")
 def a_thousand_messages_in_batches(stage: Stage) -> None:
     topic = stage.topic()

@@ -108,3 +108,24 @@ def a_consumer_that_fails_keeps_the_messages(stage: Stage) -> None:
         stage.equal(stage.receive(consumer, 1, QUIET_SECONDS), [], "messages")
     stage.close(consumer)
     stage.receive_in_order(stage.consumer(topic, decrypt=private(stage)), texts(0, 3))
+
+
+@scenario("SEND", "A reader with the private key reads encrypted messages.", SOURCE, bug="without reader.decrypt")
+def a_reader_with_the_key_reads_encrypted_messages(stage: Stage) -> None:
+    topic = stage.topic()
+    stage.send(encrypted(stage, topic), texts(0, 3))
+    stage.receive_in_order(stage.reader(topic, decrypt=private(stage)), texts(0, 3))
+
+
+@scenario(
+    "SEND",
+    "A reader without the key that consumes anyway gets the text encrypted.",
+    SOURCE,
+    bug="without producer.encrypt",
+)
+def a_reader_without_the_key_gets_no_text(stage: Stage) -> None:
+    topic = stage.topic()
+    stage.send(encrypted(stage, topic), texts(0, 3))
+    got = stage.receive(stage.reader(topic, crypto_failure="consume"), 3)
+    stage.equal(len(got), 3, "messages")
+    stage.that(not {each["value"] for each in got} & set(texts(0, 3)), "a message arrived in the clear")

@@ -80,6 +80,22 @@ def shared_consumers_share_all_partitions(stage: Stage) -> None:
     stage.that(all(got), "one consumer got everything")
 
 
+@scenario(
+    "ACTIVE_CONSUMER_CHANGE",
+    "Each partition has one active consumer of a Failover subscription, and each consumer has its part of them.",
+    PARTITIONS,
+    bug='sets consumer.type "Shared"',
+)
+def failover_consumers_divide_the_partitions(stage: Stage) -> None:
+    topic = stage.topic(4)
+    consumers = [stage.consumer(topic, "Failover", name=name) for name in "ab"]
+    stage.send_each(stage.producer(topic), texts(0, 40))
+    got = stage.receive_shared(consumers, 40)
+    homes = [{stage.told(each, "topic") for each in some} for some in got]
+    stage.equal([len(each) for each in homes], [2, 2], "partitions of the consumers")
+    stage.equal(homes[0] & homes[1], set(), "partitions with two consumers")
+
+
 @scenario("SEEK", "A seek to the earliest message moves all partitions.", PARTITIONS, bug="ignores seek")
 def a_seek_moves_all_partitions(stage: Stage) -> None:
     topic = stage.topic(3)

@@ -52,6 +52,24 @@ def a_seek_to_a_message(stage: Stage) -> None:
     stage.receive_in_order(consumer, texts(number + 1, 9 - number))
 
 
+@scenario(
+    "SEEK",
+    "After a seek into a batch, this message or the next one comes first, and not those before.",
+    SEEK,
+    bug='sets seek.start "earliest"',
+)
+def a_seek_into_a_batch(stage: Stage) -> None:
+    topic = stage.topic()
+    consumer = stage.consumer(topic, "Shared")
+    ids = stage.send(stage.producer(topic, batch=10), texts(0, 10))
+    stage.receive_in_order(consumer, texts(0, 10), acknowledge=True)
+    stage.ask("seek", consumer=consumer, start=ids[4])
+    (first,) = stage.receive(consumer, 1)
+    number = int(first["value"].removeprefix("m-"))
+    stage.that(number in (4, 5), f"{first['value']} came first")
+    stage.receive_in_order(consumer, texts(number + 1, 9 - number))
+
+
 @scenario("SEEK", "After a seek to a time, messages published then and later come.", SEEK, bug="sets seek.time 0")
 def a_seek_to_a_time(stage: Stage) -> None:
     topic = stage.topic()
@@ -116,6 +134,52 @@ def a_reader_that_includes_its_start(stage: Stage) -> None:
     topic = stage.topic()
     ids = stage.send_each(stage.producer(topic), texts(0, 10))
     stage.receive_in_order(stage.reader(topic, ids[4], inclusive=True), texts(4, 6))
+
+
+@scenario(
+    "SUBSCRIBE",
+    "A reader from the latest message that includes its start begins with the last stored message.",
+    READERS,
+    bug="without reader.inclusive",
+)
+def a_reader_that_includes_the_latest_message(stage: Stage) -> None:
+    topic = stage.topic()
+    producer = stage.producer(topic)
+    stage.send_each(producer, texts(0, 5))
+    reader = stage.reader(topic, "latest", inclusive=True)
+    stage.that(stage.ask("has-message", reader=reader)["available"], "nothing is available")
+    stage.receive_in_order(reader, ["m-4"])
+    stage.send(producer, ["m-5"])
+    stage.receive_in_order(reader, ["m-5"])
+
+
+@scenario(
+    "SEEK",
+    "After a seek of a reader to a message, it or the next one comes first, and then the rest.",
+    READERS,
+    bug="ignores seek",
+)
+def a_reader_may_seek(stage: Stage) -> None:
+    topic = stage.topic()
+    ids = stage.send_each(stage.producer(topic), texts(0, 10))
+    reader = stage.reader(topic)
+    stage.receive_in_order(reader, texts(0, 10))
+    stage.ask("seek", consumer=reader, start=ids[4])
+    (first,) = stage.receive(reader, 1)
+    number = int(first["value"].removeprefix("m-"))
+    stage.that(number in (4, 5), f"{first['value']} came first")
+    stage.receive_in_order(reader, texts(number + 1, 9 - number))
+
+
+@scenario(
+    "SUBSCRIBE", "A reader of a partitioned topic reads all partitions.", READERS, bug='sets reader.start "latest"'
+)
+def a_reader_reads_all_partitions(stage: Stage) -> None:
+    topic = stage.topic(3)
+    stage.send_each(stage.producer(topic), texts(0, 30))
+    reader = stage.reader(topic)
+    stage.receive_all(reader, texts(0, 30))
+    stage.nothing(reader)
 
 
 @scenario(
@@ -227,6 +291,36 @@ def a_compacted_topic_has_the_newest_of_each_key(stage: Stage) -> None:
     consumer = stage.consumer(topic, compacted=True)
     stage.receive_in_order(consumer, ["a2", "b2", "c2"])
     stage.nothing(consumer)
+
+
+@scenario(
+    "SUBSCRIBE",
+    "A reader of the compacted topic reads the newest message of each key.",
+    "PIP-14",
+    bug="without reader.compacted",
+)
+def a_reader_of_a_compacted_topic(stage: Stage) -> None:
+    topic = stage.topic()
+    stage.close(stage.consumer(topic))
+    stage.send_each(stage.producer(topic), [(key, key + version) for version in "12" for key in "abc"])
+    stage.side.compact(topic)
+    reader = stage.reader(topic, compacted=True)
+    stage.receive_in_order(reader, ["a2", "b2", "c2"])
+    stage.nothing(reader)
+
+
+@scenario(
+    "FLOW",
+    "A reader asks for no more messages than its queue has room for.",
+    "CommandFlow",
+    bug="without reader.queue",
+)
+def a_reader_asks_for_what_its_queue_holds(stage: Stage) -> None:
+    topic = stage.topic()
+    stage.send_each(stage.producer(topic), texts(0, 10))
+    stage.receive_in_order(stage.reader(topic, queue=4), texts(0, 10))
+    asked = [frame.body.messagePermits for frame in stage.history().of("FLOW")]
+    stage.that(asked and max(asked) <= 4, f"permits of the reader: {asked}")
 
 
 @scenario(

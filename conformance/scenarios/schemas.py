@@ -62,3 +62,11 @@ def a_consumer_without_a_schema_reads_bytes(stage: Stage) -> None:
     stage.send(stage.producer(topic, schema="json"), [json.dumps(PERSON)])
     (message,) = stage.receive(stage.consumer(topic), 1)
     stage.equal(json.loads(message["value"]), PERSON, "record")
+
+
+@scenario("GET_SCHEMA", "A reader with the schema of a topic reads its records.", SOURCE, bug='tells value "{}"')
+def a_reader_with_the_schema_reads_records(stage: Stage) -> None:
+    topic = stage.topic()
+    stage.send(stage.producer(topic, schema="avro"), [json.dumps(PERSON)])
+    (message,) = stage.receive(stage.reader(topic, schema="avro"), 1)
+    stage.equal(json.loads(message["value"]), PERSON, "record")

@@ -150,6 +150,26 @@ def unacknowledged_messages_go_to_another_shared_consumer(stage: Stage) -> None:
 
 
 @scenario(
+    "SUBSCRIBE",
+    "A Shared consumer with too many unacknowledged messages gets no more until it acknowledges.",
+    "maxUnackedMessagesPerConsumer",
+    bug="acknowledges",
+)
+def a_consumer_with_too_many_unacknowledged_messages_waits(stage: Stage) -> None:
+    stage.side.call("POST", f"/admin/v2/namespaces/{stage.namespace}/maxUnackedMessagesPerConsumer", 20)
+    topic = stage.topic()
+    stage.close(stage.consumer(topic, "Shared"))
+    stage.send_each(stage.producer(topic), texts(0, 50))
+    consumer = stage.consumer(topic, "Shared")
+    held = stage.receive_in_order(consumer, texts(0, 20))
+    stage.nothing(consumer)
+    for each in held:
+        stage.acknowledge(consumer, each)
+    for value in texts(20, 30):
+        stage.receive_in_order(consumer, [value], acknowledge=True)
+
+
+@scenario(
     "SUBSCRIBE", "On Key_Shared each key goes to one consumer, in order.", "PIP-34", bug='sets consumer.type "Shared"'
 )
 def each_key_goes_to_one_consumer(stage: Stage) -> None:

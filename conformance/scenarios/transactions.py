@@ -100,6 +100,46 @@ def acknowledgements_of_an_aborted_transaction_do_not_hold(stage: Stage) -> None
     stage.nothing(again)
 
 
+@scenario(
+    "ADD_SUBSCRIPTION_TO_TXN",
+    "Transactions may acknowledge single messages of a batch: those of an aborted one alone come again.",
+    "PIP-31, PIP-54",
+    bug="without acknowledge.transaction",
+)
+def transactions_acknowledge_single_messages_of_a_batch(stage: Stage) -> None:
+    topic = stage.topic()
+    consumer = stage.consumer(topic, "Shared", batch_index=True)
+    stage.send(stage.producer(topic, batch=6), texts(0, 6))
+    kept, dropped = begun(stage), begun(stage)
+    for number, each in enumerate(stage.receive_in_order(consumer, texts(0, 6))):
+        stage.acknowledge(consumer, each, transaction=dropped if number % 2 else kept)
+    stage.ask("commit", transaction=kept)
+    stage.ask("abort", transaction=dropped)
+    stage.close(consumer)
+    again = stage.consumer(topic, "Shared", batch_index=True)
+    stage.receive_all(again, ["m-1", "m-3", "m-5"], acknowledge=True)
+    stage.nothing(again)
+
+
+@scenario(
+    "ADD_SUBSCRIPTION_TO_TXN",
+    "A second transaction cannot acknowledge a message that an open one has acknowledged.",
+    SOURCE,
+    bug="succeeds acknowledge",
+)
+def two_transactions_cannot_acknowledge_a_message(stage: Stage) -> None:
+    topic = stage.topic()
+    consumer = stage.consumer(topic, "Shared")
+    stage.send(stage.producer(topic), ["a"])
+    (message,) = stage.receive_all(consumer, ["a"])
+    first, second = begun(stage), begun(stage)
+    stage.acknowledge(consumer, message, transaction=first)
+    fields = {"consumer": consumer, "message": message["id"], "transaction": second}
+    stage.refused(("TransactionConflict", "Other"), "acknowledge", **fields)
+    stage.ask("commit", transaction=first)
+    stage.until(lambda: stage.backlog(topic) == 0, "the message is in the backlog")
+
+
 @scenario("END_TXN", "A transaction that has ended cannot be used again.", SOURCE, bug="succeeds send")
 def an_ended_transaction_cannot_be_used(stage: Stage) -> None:
     topic = stage.topic()
@@ -126,3 +166,19 @@ def messages_wait_for_an_open_transaction(stage: Stage) -> None:
     stage.nothing(consumer)
     stage.ask("commit", transaction=transaction)
     stage.receive_in_order(consumer, ["m-0", "m-1"])
+
+
+@scenario("END_TXN", "Open transactions outlive an unload of their topic.", SOURCE, bug="without send.transaction")
+def transactions_outlive_an_unload(stage: Stage) -> None:
+    topic = stage.topic()
+    consumer, producer = stage.consumer(topic), stage.producer(topic)
+    kept, dropped = begun(stage), begun(stage)
+    stage.send_in(producer, ["dropped"], dropped)
+    stage.send_in(producer, ["m-0"], kept)
+    stage.side.unload(topic)
+    stage.nothing(consumer)
+    stage.send_in(producer, ["m-1"], kept)
+    stage.ask("abort", transaction=dropped)
+    stage.ask("commit", transaction=kept)
+    stage.receive_in_order(consumer, ["m-0", "m-1"])
+    stage.nothing(consumer)

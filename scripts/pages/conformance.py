@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
+from pulsarium.conformance.clients import CLIENTS, Release
 from pulsarium.conformance.proof import proofs
 from pulsarium.conformance.protocol import KINDS, OPERATIONS, PROTOCOL
 from pulsarium.conformance.scenarios import SCENARIOS
@@ -12,20 +13,22 @@ from pulsarium.conformance.scenarios import SCENARIOS
 _INTRODUCTION = """# The conformance kit
 
 The kit tests whether a client does what Pulsar's documents demand. Each of its {count} scenarios is one sentence of a
-document. The scenario drives the client while brokers deliver, redeliver, move, fail or split segments, and judges the
-client by its answers, by the state of the brokers, and by all frames. Scenarios are written once, for every client: an
-[adapter](#write-an-adapter) of about 300 lines lets the kit drive a client.
+document. The scenario drives the client while brokers deliver, redeliver, move, fail or split segments, and judges
+the client by its answers, by the state of the brokers, and by all frames. Scenarios are written once, for every
+client: an [adapter](adapters.md) of about 300 lines lets the kit drive a client.
 
 ```
-pulsarium conformance client --command 'python -m pulsarium.conformance.adapters.ours' --report build/conformance
+pulsarium conformance client --client go,java@2.11.4,java --report build/conformance
 pulsarium conformance client --command './adapter' --scenario 'a-batch-*,routing-*'
 pulsarium conformance client --list
 ```
 
-The exit code is 1 when a scenario failed or had an error. The report is a page, `conformance.html`, and JUnit XML,
-`conformance.xml`. The brokers run in the kit's own process. With `--broker URL --admin-url URL` the kit drives the
-client against a running broker of any kind instead, behind a proxy that records the frames. Scenarios that need a
-second broker, the broker's clock, or a broken connection are unsupported there.
+The exit code is 1 when a scenario failed or had an error. The report has a page, `conformance.html`, whose cells link
+to logs and frames; Markdown, `conformance.md`; JUnit XML, `conformance.xml`; a line for each result as it comes,
+`conformance.jsonl`; and the text of a badge, `badge.txt`. The brokers run in the kit's own process. With `--broker
+URL --admin-url URL` the kit drives the client against a running broker of any kind instead, behind a proxy that
+records the frames. Scenarios that need a second broker, the broker's clock, or a broken connection are unsupported
+there.
 
 | result | meaning |
 |---|---|
@@ -34,37 +37,31 @@ second broker, the broker's clock, or a broken connection are unsupported there.
 | unsupported | The client, or the broker, lacks what the scenario needs. That is never a pass. |
 | error | The adapter or the broker did not do its part, so that the scenario says nothing about the client. |
 
-## Write an adapter
+## The protocol of adapters
 
-An adapter is a small program in the client's language. It reads one JSON object a line from standard input, and writes
-one a line to standard output. Requests have an `id` that the answer repeats. Answers may come in any order:
+[Write an adapter](adapters.md) teaches how to begin. An adapter reads one JSON object a line from standard input, and
+writes one a line to standard output. Requests have an `id` that the answer repeats. Answers may come in any order.
 
-```
-→ {{"id": 1, "do": "hello"}}
-← {{"id": 1, "ok": {{"protocol": {protocol}, "client": "My-Client", "version": "1.0", "topics": ["classic"],
-     "operations": ["open", "producer", "send", "close"], "lacks": {{"send.delay": "no delayed messages"}}}}}}
-→ {{"id": 2, "do": "open", "as": "open-1", "url": "pulsar://127.0.0.1:41234"}}
-← {{"id": 2, "ok": {{}}}}
-→ {{"id": 3, "do": "producer", "as": "producer-2", "client": "open-1", "topic": "persistent://public/conformance/t1"}}
-← {{"id": 3, "error": {{"kind": "NotFound", "text": "no such topic"}}}}
-```
-
-The kit chooses handles (`as`). The adapter chooses message ids and checkpoints, which are texts to the kit. `topics`
-has the kinds of topics that the client knows: `classic`, `scalable` (topic://), or both. `operations` names the
-operations that the client has, and `lacks` says why it does not have an operation or an option (`operation.option`). A
-scenario that needs one of these is unsupported. Every other option must work. `send` publishes all its messages at
-once, in order. An adapter runs many scenarios one after another; the kit closes what a scenario has opened.
+The kit chooses handles (`as`). The adapter chooses message ids and checkpoints, which are texts to the kit. `hello`
+is answered with `protocol` ({protocol}), `client`, `version`, and `topics`, the kinds of topics that the client
+knows: `classic`, `scalable` (topic://), or both. `operations` names the operations that the client has, and `lacks`
+says why it does not have an operation or an option (`operation.option`). A scenario that needs one of these is
+unsupported. Every other option must work. `send` publishes all its messages at once, in order. An adapter runs many
+scenarios one after another; the kit closes what a scenario has opened.
 
 An error has one of these kinds: {kinds}.
 
-Adapters for some clients are part of this package: `conformance/adapters`.
+Adapters for these clients are part of this package, in `conformance/adapters`; other releases of most can be chosen,
+such as `java@2.11.4`: {clients}.
 
 """
 
 
 def conformance_page() -> str:
     """Return the text of docs/conformance.md."""
-    introduction = _INTRODUCTION.format(count=len(SCENARIOS), protocol=PROTOCOL, kinds=", ".join(KINDS))
+    clients = ", ".join(f"`{name}` ({Release(name).title})" for name in CLIENTS)
+    kinds = ", ".join(KINDS)
+    introduction = _INTRODUCTION.format(count=len(SCENARIOS), protocol=PROTOCOL, kinds=kinds, clients=clients)
     return "\n".join(
         (
             "<!-- Generated by scripts/pages/conformance.py from conformance/; do not edit. -->",
@@ -94,7 +91,7 @@ def _operations() -> Iterator[str]:
 
 def _scenarios() -> Iterator[str]:
     known = proofs()
-    ordered = sorted(SCENARIOS.values(), key=lambda each: (each.subject.startswith("scalable."), each.subject))
+    ordered = sorted(SCENARIOS.values(), key=lambda each: (each.topics, each.subject))
     for subject, scenarios in groupby(ordered, key=lambda each: each.subject):
         kind, _, name = subject.rpartition(".")
         yield f"### {name.capitalize()}{' of scalable topics' if kind else ''}"
@@ -104,5 +101,6 @@ def _scenarios() -> Iterator[str]:
         for each in scenarios:
             sentence = each.sentence.replace("|", "\\|")
             bug = f"`{each.bug}`" if each.bug else ""
-            yield f"| `{each.name}` | {sentence} | {each.requirement}: {each.source} | {known[each.name]} | {bug} |"
+            proof = known[each.name].told
+            yield f"| `{each.name}` | {sentence} | {each.requirement}: {each.source} | {proof} | {bug} |"
         yield ""

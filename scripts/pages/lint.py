@@ -42,7 +42,7 @@ They judge all connections of a capture together, because a client has connectio
 
 ## Rules that official clients break
 
-`tests/foreign/test_linter.py` runs the scenarios of official clients (`tests/foreign`) against a broker with a running
+`tests/foreign/test_linter.py` runs scenarios of the conformance kit with official clients, and a broker with a running
 linter. The clients are Python 3.13.0 (C++ 4.2.0), Java 4.2.4 and Go 0.19.0. They keep all rules except these:
 
 {findings}

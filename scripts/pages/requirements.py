@@ -8,6 +8,7 @@ from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[2] / "tests"
 ROWS = TESTS / "requirements.tsv"
+KIT = TESTS / "conformance" / "test_clients.py"
 CODE = r'"((?:S423|SREV|S415|S429|S54|W|P|C|B)-\d+)"'
 FAMILIES = {
     "S423": "PIP-423: skip messages by id",
@@ -32,7 +33,8 @@ def requirements_page() -> str:
             "the suite fails when a code has no passed test. `transcript 055` is a recording in `tests/transcripts/`.",
             'The column "official client" marks a row that a test proves with a client of somebody else, over TCP,',
             "or says why no such client can show the row.",
-            "Generated from `tests/requirements.tsv` and the marks in `tests/foreign/`; do not edit.",
+            "Generated from `tests/requirements.tsv`, the marks in `tests/foreign/` and the table of rows in",
+            "`tests/conformance/test_clients.py`; do not edit.",
             *_sections(),
             "",
         )
@@ -51,8 +53,9 @@ def _sections() -> Iterator[str]:
 
 
 def codes_of_official_clients() -> set[str]:
-    """Return the codes that tests in `tests/foreign/` carry, in a mark or in a table of marks."""
-    return {code for path in (TESTS / "foreign").rglob("*.py") for code in re.findall(CODE, path.read_text())}
+    """Return the codes that tests with clients of somebody else carry, in a mark or in a table of marks."""
+    paths = [*(TESTS / "foreign").rglob("*.py"), KIT]
+    return {code for path in paths for code in re.findall(CODE, path.read_text())}
 
 
 def reasons() -> dict[str, str]:

@@ -28,7 +28,7 @@ LATE = {"trio", "google.protobuf", "h11", "sqlite3", "importlib.metadata", "diff
 NOT_OF_A_START = (
     *("anyio", "asyncio", "cryptography", "fastavro", "httpx", "hypothesis", "jwt", "numpy", "passlib", "pytest"),
     *("cramjam", "difflib", "h11", "http", "lz4", "re2", "sqlite3", "wsproto"),
-    *("pulsarium.client", "pulsarium.conformance", "pulsarium.matrix", "pulsarium.pipeline", "pulsarium.capture"),
+    *("pulsarium.client", "pulsarium.conformance", "pulsarium.pipeline", "pulsarium.capture"),
     *(f"pulsarium.broker.{name}" for name in ("admin", "console", "http", "testing", "web", "websocket")),
     *(f"pulsarium.broker.lab.{name}" for name in ("capture", "explore", "faults", "rest", "state", "toxiproxy", "why")),
 )
@@ -113,7 +113,7 @@ def test_the_version_is_printed() -> None:
         ("clock advance", "pass a DURATION such as 7d, or --to TIME (see pulsarium clock advance --help)"),
         ("client consume t", "Missing option '-s' / '--subscription-name' (see pulsarium client consume --help)"),
         ("capture show --frm x", "No such option '--frm'"),
-        ("matrix --jobs x", "Invalid value for '--jobs'"),
+        ("conformance client --jobs x", "Invalid value for '--jobs'"),
     ],
 )
 def test_a_wrong_command_line_is_one_line_that_leads_to_the_help(line: str, said: str) -> None:
@@ -202,7 +202,7 @@ def test_a_package_without_its_extra_says_what_to_install(module: str, package: 
         ("client produce t -m a", "anyio", "pulsarium.client", "client"),
         ("client consume t -s s", "anyio", "pulsarium.client", "client"),
         ("client read t", "anyio", "pulsarium.client", "client"),
-        ("matrix --client python", "cryptography", "pulsarium matrix", "matrix"),
+        ("conformance client --client python", "cryptography", "pulsarium conformance", "conformance"),
         ("analyze run.pulscap", "pyspark", "pulsarium.pipeline", "spark"),
         ("abandon checkpoint", "pyspark", "pulsarium.pipeline", "spark"),
         pytest.param(

@@ -16,24 +16,7 @@ from .raw import BUGS
 
 pytestmark = pytest.mark.heavy
 
-FOUND_BY = {
-    "misroute": "routing-vectors-four-segments",
-    "low-bits": "routing-vectors-sixteen-segments",
-    "ignores-layouts": "stale-layouts-are-dropped",
-    "drops-unconfirmed": "sends-survive-a-split",
-    "overtakes": "order-across-split-under-load",
-    "sticky-keyless": "routing-keyless-round-robin",
-    "reads-active-only": "queue-reads-sealed-segments",
-    "acks-across-split": "queue-acknowledges-across-a-split",
-    "acks-one-segment": "cumulative-ack-across-segments",
-    "acks-too-much": "cumulative-ack-in-the-middle",
-    "double-session": "double-sessions",
-    "partial-checkpoint": "checkpoint-round-trip",
-    "durable-reader": "checkpoint-leaves-no-cursor",
-    "lazy-exclusive": "exclusive-access-is-eager",
-    "stays-registered": "stream-leaves-cleanly",
-    "generic-errors": "missing-topic-without-creation",
-}
+FOUND_BY = {each.bug.removeprefix("raw "): each.name for each in SCENARIOS.values() if each.bug.startswith("raw ")}
 ADAPTER = [
     sys.executable,
     "-P",
@@ -45,12 +28,14 @@ ROOT = str(Path(__file__).parents[2])
 
 @pytest.fixture(scope="module")
 def sides() -> Iterator[Sides]:
-    with our_brokers("5.0") as brokers:
+    with our_brokers("pulsar-5.0") as brokers:
         yield brokers
 
 
 def run(sides: Sides, folder: Path, name: str, *options: str) -> Result:
-    (result,) = Runner([*ADAPTER, ROOT, *options], sides, "5.0", folder).run(matching(SCENARIOS.values(), [name]))
+    (result,) = Runner([*ADAPTER, ROOT, *options], sides, "pulsar-5.0", folder).run(
+        matching(SCENARIOS.values(), [name])
+    )
     return result
 
 

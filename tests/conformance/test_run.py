@@ -1,24 +1,18 @@
-"""The kit's engine, with an adapter and brokers that the test plays.
-
-The table of several clients, from their reports.
-"""
+"""The kit's engine, with an adapter and brokers that the test plays."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree as ET
 
 import pytest
 
-from pulsarium.conformance import report
-from pulsarium.conformance.protocol import Adapter, AdapterFault, Client, ClientError, Unsupported, greet
-from pulsarium.conformance.report import junit
+from pulsarium.conformance.protocol import Adapter, AdapterFault, ClientError, Unsupported, greet
 from pulsarium.conformance.run import Result, Runner, Verdict, matching
 from pulsarium.conformance.scenario import Scenario, Stage
 from pulsarium.conformance.scenarios import SCENARIOS
-from pulsarium.conformance.table import ABOUT, table
 from tests.capture.lint.scalable_talk import HIGH_KEY, LOW, Scalable
 
 from .played import PlayedSide, adapter
@@ -35,7 +29,7 @@ def play(
     side: PlayedSide | None = None,
     **fields: Any,
 ) -> Result:
-    runner = Runner(command or adapter(), side or PlayedSide(), "5.0", folder)
+    runner = Runner(command or adapter(), side or PlayedSide(), "pulsar-5.0", folder)
     (result,) = runner.run([scenario(run, **fields)])
     return result
 
@@ -105,7 +99,7 @@ def test_an_adapter_runs_scenarios_until_it_does_not_pass_one(tmp_path: Path) ->
         pids.append(stage._adapter._process.pid)
         stage.that(len(pids) != 2, "the second one fails")
 
-    Runner(adapter(), PlayedSide(), "5.0", tmp_path).run([scenario(looks)] * 3)
+    Runner(adapter(), PlayedSide(), "pulsar-5.0", tmp_path).run([scenario(looks)] * 3)
     assert pids[0] == pids[1] != pids[2]
 
 
@@ -179,21 +173,38 @@ def test_errors_of_an_adapter_have_types(tmp_path: Path) -> None:
     running.stop()
 
 
-def test_the_reports_have_every_verdict_and_escape_texts(tmp_path: Path) -> None:
-    runs = [opens, lambda stage: stage.that(False, "a < b"), lambda stage: stage.opened("transaction")]
-    results = [play(tmp_path, run, contradiction="A says 1, and B says 2.") for run in runs]
-    page = report.html(results, None, "5.0")
-    assert "a &lt; b" in page
-    assert "&lt;b&gt;select" in page
-    assert page.count("A says 1") == 1
-    suite = ET.fromstring(report.junit(results, None, "5.0"))
-    assert {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")} == {
-        "tests": "3",
-        "failures": "1",
-        "errors": "0",
-        "skipped": "1",
-    }
-    assert report.summary(results) == "1 pass, 1 fail, 1 unsupported"
+@pytest.mark.parametrize(
+    ("field", "value", "error"),
+    [
+        ("operations", [["open"]], "unknown operations"),
+        ("operations", None, "unknown operations"),
+        ("topics", "classic", "unknown kinds of topics"),
+        ("lacks", ["seek"], "no object of reasons"),
+        ("lacks", {"fly": "no wings"}, "unknown operations or options: fly"),
+        ("url", "http", "unknown URLs"),
+    ],
+)
+def test_a_hello_of_another_shape_is_refused(field: str, value: object, error: str, tmp_path: Path) -> None:
+    told = {"protocol": 2, "topics": [], "operations": [], field: value}
+    running = Adapter(adapter(hello={"ok": told}), tmp_path / "log")
+    with pytest.raises(AdapterFault, match=error):
+        greet(running)
+    running.stop()
+
+
+def test_what_an_adapter_started_ends_with_it(tmp_path: Path) -> None:
+    sleeper = [sys.executable, "-c", "import time; time.sleep(600)"]
+    program = f"import subprocess; subprocess.Popen({sleeper!r})"
+    running = Adapter([sys.executable, "-c", program], tmp_path / "log")
+    running.stop()
+    assert running.has_ended
+
+
+def test_a_client_of_other_topics_opens_nothing(tmp_path: Path) -> None:
+    told = {"protocol": 2, "client": "played", "version": "1", "topics": ["scalable"], "operations": ["open", "close"]}
+    result = play(tmp_path, opens, adapter(hello={"ok": told}))
+    assert (result.verdict, result.reason) == (Verdict.UNSUPPORTED, "the client has no classic topics")
+    assert not result.needs
 
 
 def test_scenarios_are_chosen_by_name_and_glob() -> None:
@@ -201,18 +212,3 @@ def test_scenarios_are_chosen_by_name_and_glob() -> None:
     assert {each.name for each in chosen} > {"routing-vectors-four-segments", "close-twice"}
     with pytest.raises(ValueError, match="no scenario is named x"):
         matching(SCENARIOS.values(), ["x"])
-
-
-def test_each_report_is_a_column_and_reasons_follow() -> None:
-    first, second, *_ = SCENARIOS.values()
-    reports = [
-        junit(
-            [Result(first, Verdict.PASS), Result(second, Verdict.FAIL, "lost b")], Client("A", "1", frozenset()), "5.0"
-        ),
-        junit([Result(first, Verdict.UNSUPPORTED, "no stream")], Client("B", "2", frozenset()), "5.0"),
-    ]
-    lines = table(reports).splitlines()[len(ABOUT) :]
-    assert lines[2] == "| scenario | sentence | A 5.0 | B 5.0 |"
-    assert lines[4].endswith("| ✓ | – |")
-    assert lines[5].endswith("| **✗** |  |")
-    assert lines[-2:] == [f"- `{second.name}`, A 5.0: lost b", f"- `{first.name}`, B 5.0: no stream"]

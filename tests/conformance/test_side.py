@@ -16,7 +16,7 @@ from pulsarium.conformance.side import given_broker
 def play(folder: Path, *names: str, profile: str = "pulsar-4.2", client: str = "ours") -> list[Result]:
     command = [sys.executable, "-P", "-m", f"pulsarium.conformance.adapters.{client}"]
     with running(profile=profile) as broker, given_broker(broker.service_url, broker.admin_url, folder) as sides:
-        return Runner(command, sides, "5.0", folder).run(matching(SCENARIOS.values(), names))
+        return Runner(command, sides, "pulsar-5.0", folder).run(matching(SCENARIOS.values(), names))
 
 
 def test_a_url_that_no_proxy_can_take_is_refused_before_anything_begins(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Scenarios of the official Go client, and the program that runs them."""
+"""Scenarios of the official Go client that the conformance kit has not, and the program that runs them."""
 
 from __future__ import annotations
 
@@ -8,35 +8,7 @@ from .broker_process import Address
 from .lines import LineProgram
 from .toolchains import GO, require
 
-ON_EACH_SUBSCRIPTION = ("ack-response", "nack", "seek-id", "seek-time")
-
-
-ALONE = (
-    "access-modes",
-    "chunks",
-    "consumer-exclusive",
-    "failover",
-    "last-message-ids",
-    "nack-count",
-    "pattern",
-    "producer-name",
-    "reader",
-    "reader-message-id",
-    "schema-json",
-    "table-view",
-    "unsubscribe",
-    "zero-queue",
-)
-
-
-OF_TRANSACTIONS = (
-    "transaction-ack",
-    "transaction-commit",
-    "transaction-conflict",
-    "transaction-ended",
-    "transaction-timeout",
-    "transaction-topics",
-)
+OF_TRANSACTIONS = ("transaction-commit", "transaction-timeout")
 """Scenarios that need a broker with transactions. test_transactions.py runs them."""
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -52,12 +51,3 @@ COMBINATIONS = tuple(
 def matrix() -> list[ParameterSet]:
     """Return combinations that have every pair of values as test parameters."""
     return [pytest.param(each, id=str(each)) for each in COMBINATIONS]
-
-
-def on_each_subscription(scenarios: Sequence[str]) -> list[ParameterSet]:
-    """Return (scenario, subscription) parameters. Failover is heavy, because it waits a second a consumer (B-03)."""
-    return [
-        pytest.param(each, kind, id=f"{each}-{kind}", marks=[pytest.mark.heavy] if kind == "Failover" else [])
-        for each in scenarios
-        for kind in SUBSCRIPTIONS
-    ]

@@ -13,42 +13,30 @@ import pytest
 
 from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.generated.PulsarApi_pb2 import LZ4
-from tests.foreign.java_client import ALONE, OF_TRANSACTIONS, ON_EACH_SUBSCRIPTION, java_program
+from tests.foreign.java_client import ALONE, OF_TRANSACTIONS, java_program
 
 from .broker_process import COMMAND, Address, BrokerProcess, given_address
 from .conftest import Launch
 from .key_order import KEYED_MESSAGES, STEPS, assert_ordered_by_key, events, seeds
 from .lines import LineProgram
 from .raw import RawConsumer
-from .scenario import MESSAGES, Combination, matrix, on_each_subscription
+from .scenario import MESSAGES, Combination, matrix
 from .toolchains import V5, java_command, require
 
-ON_EXCLUSIVE_AND_FAILOVER = ("ack-cumulative",)
-
-ROWS_OF_ONE = {"ack-timeout": "B-20", "reader-time": "C-08"} | {
-    each: "B-30" for each in ALONE if each.startswith("schema-")
-}
+ROWS_OF_ONE = {"reader-time": "C-08"} | {each: "B-30" for each in ALONE if each.startswith("schema-")}
 """The row that each scenario proves."""
 
 SUBSCRIBING = {
-    "batch-index-cumulative": ("Exclusive", "S54-21"),
-    "chunks-shared": ("Shared", "B-28"),
     "dead-letter-batch": ("Shared", "B-23"),
     "dead-letter-initial": ("Shared", "B-23"),
-    "deduplication": ("Exclusive", "B-27"),
     "deduplication-chunks": ("Exclusive", "B-27"),
-    "delayed-at-once": ("Exclusive", "B-21"),
-    "key-shared": ("Key_Shared", "B-07"),
     "key-shared-sticky": ("Key_Shared", "B-10"),
     "retry-letter": ("Shared", "B-23"),
-    "unacked-limit": ("Shared", "B-06"),
 }
 """The subscription type of each scenario, and the row that the scenario proves."""
 
-SLOW = {*SUBSCRIBING} - {"batch-index-cumulative", "dead-letter-batch", "deduplication", "deduplication-chunks"}
+SLOW = {"dead-letter-initial", "key-shared-sticky", "retry-letter"}
 """Scenarios of the heavy suite. The Python tests check the same every day."""
-
-ON_SHARED_TYPES = {"batch-index": "S54-12", "delayed": "B-21"}
 
 COMPACTED = {
     "compacted-batch": ("S429-10", "S429-11", "S429-13", "S429-14"),
@@ -89,17 +77,6 @@ def test_a_scenario_of_java_passes(java: LineProgram, topic: str, own_namespace:
     java.run(scenario, topic=topic, namespace=own_namespace)
 
 
-@pytest.mark.parametrize(("scenario", "subscription"), on_each_subscription(ON_EACH_SUBSCRIPTION))
-def test_java_passes_on_each_subscription(java: LineProgram, topic: str, scenario: str, subscription: str) -> None:
-    java.run(scenario, topic=topic, subscription=subscription)
-
-
-@pytest.mark.parametrize("subscription", ["Exclusive", "Failover"])
-@pytest.mark.parametrize("scenario", ON_EXCLUSIVE_AND_FAILOVER)
-def test_java_passes_on_exclusive_and_failover(java: LineProgram, topic: str, scenario: str, subscription: str) -> None:
-    java.run(scenario, topic=topic, subscription=subscription)
-
-
 @pytest.mark.parametrize(
     ("scenario", "subscription"),
     [
@@ -113,15 +90,6 @@ def test_java_subscribes_in_each_scenario(
     java: LineProgram, topic: str, own_namespace: str, scenario: str, subscription: str
 ) -> None:
     java.run(scenario, topic=topic, namespace=own_namespace, subscription=subscription)
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize("subscription", ["Shared", "Key_Shared"])
-@pytest.mark.parametrize(
-    "scenario", [pytest.param(scenario, marks=pytest.mark.req(row)) for scenario, row in ON_SHARED_TYPES.items()]
-)
-def test_on_shared_types(java: LineProgram, topic: str, scenario: str, subscription: str) -> None:
-    java.run(scenario, topic=topic, subscription=subscription)
 
 
 @pytest.mark.parametrize(
@@ -161,10 +129,7 @@ def test_transactions_are_refused(launch: Launch, tmp_path: Path, topic: str) ->
 def test_no_scenario_of_java_is_left_out(java: LineProgram) -> None:
     known = {
         *ALONE,
-        *ON_EACH_SUBSCRIPTION,
-        *ON_EXCLUSIVE_AND_FAILOVER,
         *SUBSCRIBING,
-        *ON_SHARED_TYPES,
         *COMPACTED,
         *AROUND_A_RESTART,
         *OF_ENCRYPTION,

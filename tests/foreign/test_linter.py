@@ -5,23 +5,20 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterable
-from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.foreign.go_client import ALONE as GO_ALONE
-from tests.foreign.go_client import ON_EACH_SUBSCRIPTION as GO_ON_EACH
-from tests.foreign.java_client import ALONE, ON_EACH_SUBSCRIPTION, java_program
+from tests.foreign.go_client import go_program
+from tests.foreign.java_client import java_program
+from tests.foreign.kit import play
 
 from .admin import Admin
 from .broker_process import ADDRESS, COMMAND, Address, BrokerProcess
 from .conftest import Launch
 from .lines import LineProgram
-from .scenario import SUBSCRIPTIONS, Combination
-from .toolchains import GO, require
+from .scenario import Combination
 
 pytestmark = pytest.mark.heavy
 
@@ -38,35 +35,43 @@ PYTHON_TESTS = [
     "redelivery",
     "seek",
 ]
-# The scenarios of Java to which most rules apply. All scenarios would take a minute.
-JAVA_ALONE = (
-    "access-fencing",
-    "access-waiting",
-    "ack-list",
-    "ack-timeout",
-    "busy",
-    "chunks",
-    "consumer-leaves",
-    "dead-letter",
-    "fields",
-    "key-batches",
-    "large",
-    "nack-batch",
-    "non-persistent",
-    "producer-again",
-    "producer-sequence",
-    "reader-batched",
-    "reader-message-id",
-    "reader-seek",
-    "schema-avro",
-    "seek-partitions",
-    "table-view",
-    "too-large",
-    "unsubscribe",
-    "zero-queue",
+# The scenarios to which most rules apply. All scenarios would take minutes.
+OF_BOTH = (
+    "a-consumer-may-have-no-queue",
+    "a-fencing-producer-takes-the-topic",
+    "a-large-message-travels-in-chunks",
+    "a-message-goes-to-the-dead-letter-topic",
+    "a-negatively-acknowledged-message-brings-its-batch",
+    "a-negatively-acknowledged-message-comes-again-on-exclusive",
+    "a-non-persistent-topic-delivers-at-once",
+    "a-reader-in-the-middle-of-a-batch",
+    "a-reader-may-seek",
+    "a-seek-into-a-batch",
+    "a-seek-to-a-time",
+    "a-table-view-has-the-newest-values",
+    "a-waiting-producer-opens-when-the-first-closes",
+    "acknowledgements-with-a-receipt",
+    "an-exclusive-consumer-keeps-others-out",
+    "an-exclusive-producer-keeps-others-out",
+    "an-unsubscription-deletes-the-subscription",
+    "clients-go-on-after-an-unload",
+    "each-key-goes-to-one-consumer",
+    "messages-of-a-batch-keep-what-they-carry",
+    "one-consumer-reads-several-topics",
+    "single-acknowledgements-outlive-an-unload",
+    "the-next-failover-consumer-goes-on",
+    "the-redelivery-count-rises",
+    "unacknowledged-messages-go-to-another-shared-consumer",
 )
-JAVA_ON_EACH = ("ack-holes", "ack-receipt", "reconnect", "redeliver", "seek-batch")
-JAVA_ON_SHARED = ("unload",)
+OF_JAVA = (
+    "a-seek-moves-all-partitions",
+    "a-value-of-schema-avro",
+    "all-unacknowledged-messages-come-again",
+    "an-unacknowledged-message-comes-again-after-the-timeout",
+    "messages-are-received-in-batches",
+    "the-last-sequence-id-is-known",
+)
+"""Scenarios that Go cannot play, or fails."""
 SINGLE = Combination(batched=False, compression="LZ4", subscription="Shared", partitions=3)
 BATCHED = Combination(batched=True, compression="ZSTD", subscription="Failover", partitions=1)
 MESSAGES = 500
@@ -90,18 +95,8 @@ def findings(address: Address) -> set[tuple[str, str]]:
     return {(each["client"], each["rule"]) for each in said["violations"]}
 
 
-def run_all(
-    program: LineProgram, address: Address, alone: Iterable[str], on_each: Iterable[str], on_shared: Iterable[str] = ()
-) -> None:
-    admin = Admin(address.admin_url)
+def run_matrix(program: LineProgram) -> None:
     try:
-        for number, scenario in enumerate(alone):
-            namespace = f"public/linter-{number}"
-            admin.create_namespace(namespace)
-            program.run(scenario, topic=f"persistent://{namespace}/t", namespace=namespace)
-        for scenario, subscription in (*product(on_each, SUBSCRIPTIONS[:2]), *product(on_shared, ["Shared"])):
-            topic = f"persistent://public/default/{scenario}-{subscription}"
-            program.run(scenario, topic=topic, subscription=subscription)
         for combination in (SINGLE, BATCHED):
             topic = f"persistent://public/default/{combination}"
             program.run("matrix", topic=topic, messages=MESSAGES, **combination.arguments())
@@ -109,22 +104,16 @@ def run_all(
         program.close()
 
 
-def test_each_scenario_of_java_exists() -> None:
-    assert {*JAVA_ALONE} <= {*ALONE}
-    assert {*JAVA_ON_EACH, *JAVA_ON_SHARED} <= {*ON_EACH_SUBSCRIPTION}
-
-
 def test_scenarios_of_java_break_only_known_rules(judged: BrokerProcess, tmp_path: Path) -> None:
-    address = judged.address
-    run_all(java_program(address, tmp_path), address, JAVA_ALONE, JAVA_ON_EACH, JAVA_ON_SHARED)
-    assert findings(address) <= KNOWN
+    run_matrix(java_program(judged.address, tmp_path))
+    play("java", judged.address, tmp_path, [*OF_BOTH, *OF_JAVA])
+    assert findings(judged.address) <= KNOWN
 
 
 def test_scenarios_of_go_break_only_known_rules(judged: BrokerProcess, tmp_path: Path) -> None:
-    address = judged.address
-    program = LineProgram([str(require(GO)), address.service_url, address.admin_url], tmp_path / "stderr.log")
-    run_all(program, address, GO_ALONE, GO_ON_EACH)
-    found = findings(address)
+    run_matrix(go_program(judged.address, tmp_path))
+    play("go", judged.address, tmp_path, OF_BOTH)
+    found = findings(judged.address)
     assert found <= KNOWN
     assert ("Pulsar-Go", "redeliver-ids-ignored") in found  # otherwise docs/lint.md names a violation that is gone
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -125,13 +124,3 @@ def java_command(toolchain: Toolchain, main: str) -> list[str]:
     """Return the command that runs the class `main` of a Java toolchain, or skip the test."""
     target = require(toolchain).parent
     return ["java", *JAVA_OPTIONS, "-cp", f"{target}/classes:{target}/lib/*", main]
-
-
-ADAPTER = ROOT / "conformance" / "adapters" / "java-v5" / "src" / "main" / "java" / "pulsarium" / "Adapter.java"
-
-
-def kit_adapter(folder: Path) -> list[str]:
-    """Build the conformance kit's adapter of the V5 client in `folder`. Return its command, or skip the test."""
-    jars = require(V5).parent / "lib" / "*"
-    subprocess.run(["javac", "-proc:none", "-cp", str(jars), "-d", str(folder), str(ADAPTER)], check=True)
-    return ["java", *JAVA_OPTIONS, "-cp", f"{folder}:{jars}", "pulsarium.Adapter"]

@@ -22,10 +22,10 @@ import anyio.to_thread
 
 from pulsarium.client import Checkpoint, Client, InitialPosition, QueueConsumer, StreamConsumer, connect
 from pulsarium.client.scalable.receiving import ScalableConsumer
+from pulsarium.conformance.clients import Release
 from pulsarium.conformance.protocol import Adapter, ClientError
 from tests.foreign.admin import Admin, AdminError
 from tests.foreign.broker_process import PULSARIUM, BrokerProcess
-from tests.foreign.toolchains import kit_adapter
 from yardsticks.servers import free_port
 
 TOPIC = "topic://public/default/soak"
@@ -339,7 +339,10 @@ def scalable(seconds: float, seed: int, folder: Path | None, *, java: bool) -> O
     with tempfile.TemporaryDirectory(prefix="pulsarium-soak-") as temporary:
         folder = folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        adapter = kit_adapter(folder) if java else ()
+        client = Release("java-v5")
+        if java:
+            client.prepare()
+        adapter = client.command if java else ()
         return anyio.run(soak, folder, seconds, seed, 20.0, adapter, backend="trio")
 
 

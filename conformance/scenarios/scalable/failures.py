@@ -6,7 +6,7 @@ from pulsarium.conformance.scenario import Stage, keyed, scenario, values_of
 
 LOOKUP_CREATES = (
     "Auto-creation: wire-protocol.md section 9 lets the lookup create a missing topic. Pulsar 5.0 does, and 5.0.0-M1 "
-    "answers TopicNotFound: --spec."
+    "answers TopicNotFound: --profile."
 )
 
 
@@ -15,6 +15,7 @@ LOOKUP_CREATES = (
     "A missing topic is created where policy permits, else the operation fails with NotFound.",
     "client API 7",
     contradiction=LOOKUP_CREATES,
+    bug="ignores producer",
 )
 def missing_topic_of_a_producer(stage: Stage) -> None:
     topic = stage.name_of_topic()
@@ -29,6 +30,7 @@ def missing_topic_of_a_producer(stage: Stage) -> None:
     "C12",
     "A not-found result of topic resolution maps to NotFound, and not to a generic error.",
     "error model 2",
+    bug="raw generic-errors",
 )
 def missing_topic_without_creation(stage: Stage) -> None:
     override = {"allowAutoTopicCreation": False}
@@ -36,7 +38,7 @@ def missing_topic_without_creation(stage: Stage) -> None:
     stage.refused("NotFound", "producer", **{"as": "absent"}, client=stage.client, topic=stage.name_of_topic())
 
 
-@scenario("C13", "NotFound of a queue consumer is distinct too.", "error model 2")
+@scenario("C13", "NotFound of a queue consumer is distinct too.", "error model 2", bug="succeeds queue")
 def missing_topic_of_a_queue(stage: Stage) -> None:
     override = {"allowAutoTopicCreation": False}
     stage.side.call("POST", f"/admin/v2/namespaces/{stage.namespace}/autoTopicCreation", override)
@@ -45,9 +47,7 @@ def missing_topic_of_a_queue(stage: Stage) -> None:
 
 
 @scenario(
-    "C13",
-    "After close, the client rejects new operations with AlreadyClosed.",
-    "client API 2",
+    "C13", "After close, the client rejects new operations with AlreadyClosed.", "client API 2", bug="succeeds send"
 )
 def closed_producer_refuses_sends(stage: Stage) -> None:
     producer = stage.producer(stage.scalable_topic(1))
@@ -56,7 +56,12 @@ def closed_producer_refuses_sends(stage: Stage) -> None:
     stage.refused("AlreadyClosed", "send", producer=producer, messages=[{"value": "late"}])
 
 
-@scenario("C6", "Exclusive access fails at CreateProducer when another producer holds it.", "client API 3.1")
+@scenario(
+    "C6",
+    "Exclusive access fails at CreateProducer when another producer holds it.",
+    "client API 3.1",
+    bug="without producer.access",
+)
 def exclusive_access_collides_at_create(stage: Stage) -> None:
     topic = stage.scalable_topic(2)
     stage.producer(topic, name="first", access="exclusive")
@@ -69,6 +74,7 @@ def exclusive_access_collides_at_create(stage: Stage) -> None:
     "C6",
     "Under exclusive access a client attaches to every active segment at create time.",
     "client behavior 2",
+    bug="raw lazy-exclusive",
 )
 def exclusive_access_is_eager(stage: Stage) -> None:
     stage.producer(stage.scalable_topic(3), name="only", access="exclusive")
@@ -76,7 +82,9 @@ def exclusive_access_is_eager(stage: Stage) -> None:
     stage.equal(opened, {0, 1, 2}, "segments of the exclusive producer")
 
 
-@scenario("C6", "Exclusive access with fencing shuts the older producer out.", "client API 3.1")
+@scenario(
+    "C6", "Exclusive access with fencing shuts the older producer out.", "client API 3.1", bug="without producer.access"
+)
 def exclusive_access_with_fencing(stage: Stage) -> None:
     topic = stage.scalable_topic(2)
     first = stage.producer(topic, name="first", access="exclusive")
@@ -86,7 +94,7 @@ def exclusive_access_with_fencing(stage: Stage) -> None:
     stage.refused(["Fenced", "ProducerBusy", "AlreadyClosed"], "send", producer=first, messages=messages)
 
 
-@scenario("C13", "A failed publish does not invalidate the producer.", "error model 1")
+@scenario("C13", "A failed publish does not invalidate the producer.", "error model 1", bug="unsends-second")
 def producer_outlives_an_error(stage: Stage) -> None:
     producer = stage.producer(stage.scalable_topic(1))
     stage.send(producer, keyed(0, 2))

@@ -29,19 +29,19 @@ def _under_load(stage: Stage, topic: str, change: Callable[[], None], rounds: in
     return values
 
 
-@scenario("C3", "All messages for one key are published in Send-call order.", "client behavior 3")
+@scenario("C3", "All messages for one key are published in Send-call order.", "client behavior 3", bug="unorders")
 def order_of_asynchronous_sends(stage: Stage) -> None:
     stage.send(stage.producer(stage.scalable_topic(4)), keyed(0, 200))
     _stored_in_order(stage, values_of(keyed(0, 200)))
 
 
-@scenario("C3", "Per-key order is preserved across a split.", "client behavior 3")
+@scenario("C3", "Per-key order is preserved across a split.", "client behavior 3", bug="raw overtakes")
 def order_across_split_under_load(stage: Stage) -> None:
     topic = stage.scalable_topic(1)
     _stored_in_order(stage, _under_load(stage, topic, lambda: stage.split_all(topic)))
 
 
-@scenario("C3", "Per-key order is preserved across a merge.", "client behavior 3")
+@scenario("C3", "Per-key order is preserved across a merge.", "client behavior 3", bug="unorders")
 def order_across_merge_under_load(stage: Stage) -> None:
     topic = stage.scalable_topic(3)
 
@@ -58,6 +58,7 @@ def order_across_merge_under_load(stage: Stage) -> None:
     "C4",
     "When the target segment is sealed, a client re-routes and retries. The send does not fail.",
     "client behavior 4",
+    bug="raw drops-unconfirmed",
 )
 def sends_survive_a_split(stage: Stage) -> None:
     topic = stage.scalable_topic(1)
@@ -69,7 +70,9 @@ def sends_survive_a_split(stage: Stage) -> None:
     stage.equal(later, {1, 2}, "segments of the messages after the split")
 
 
-@scenario("C4", "A producer survives many layout changes without a surfaced error.", "client behavior 9")
+@scenario(
+    "C4", "A producer survives many layout changes without a surfaced error.", "client behavior 9", bug="unorders"
+)
 def sends_survive_five_splits(stage: Stage) -> None:
     topic = stage.scalable_topic(1)
     producer = stage.producer(topic)
@@ -84,6 +87,7 @@ def sends_survive_five_splits(stage: Stage) -> None:
     "C3",
     "Split and merge during active produce and consume: no loss, no reorder, no surfaced error.",
     "conformance 5",
+    bug="unsends-second",
 )
 def split_and_merge_lose_nothing(stage: Stage) -> None:
     topic = stage.scalable_topic(2)
@@ -98,6 +102,7 @@ def split_and_merge_lose_nothing(stage: Stage) -> None:
     "C5",
     "A client exposes the last published sequence id, which rises with each message.",
     "client API 3.2",
+    bug="says last-sequence.sequence 7",
 )
 def sequence_ids_rise(stage: Stage) -> None:
     producer = stage.producer(stage.scalable_topic(2), name="mine")
@@ -108,7 +113,7 @@ def sequence_ids_rise(stage: Stage) -> None:
     stage.that(seen[0] < seen[1] < seen[2], f"last sequence ids {seen} do not rise")
 
 
-@scenario("C14", "Flush awaits all publishes issued before the call.", "client API 3.3")
+@scenario("C14", "Flush awaits all publishes issued before the call.", "client API 3.3", bug="delays send")
 def flush_waits_for_receipts(stage: Stage) -> None:
     producer = stage.producer(stage.scalable_topic(2))
     answer = stage.sending(producer, keyed(0, 50))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pulsarium.conformance.scenario import Stage, keyed, scenario, values_of
 
 
-@scenario("C8", "A queue consumer subscribes Shared to all active segments.", "client behavior 5")
+@scenario("C8", "A queue consumer subscribes Shared to all active segments.", "client behavior 5", bug="repeats")
 def queue_reads_every_segment(stage: Stage) -> None:
     topic = stage.scalable_topic(4)
     consumer = stage.queue(topic)
@@ -15,7 +15,12 @@ def queue_reads_every_segment(stage: Stage) -> None:
     stage.equal(kinds, {(number, "Shared") for number in range(4)}, "subscriptions of the queue consumer")
 
 
-@scenario("C8", "A queue consumer subscribes to sealed segments too, and reads what they hold.", "client behavior 5")
+@scenario(
+    "C8",
+    "A queue consumer subscribes to sealed segments too, and reads what they hold.",
+    "client behavior 5",
+    bug="raw reads-active-only",
+)
 def queue_reads_sealed_segments(stage: Stage) -> None:
     topic = stage.scalable_topic(1)
     producer = stage.producer(topic)
@@ -25,7 +30,9 @@ def queue_reads_sealed_segments(stage: Stage) -> None:
     stage.receive_all(stage.queue(topic), values_of(keyed(0, 20)), acknowledge=True)
 
 
-@scenario("C8", "As the layout changes, the consumer adds subscriptions for new segments.", "client behavior 5")
+@scenario(
+    "C8", "As the layout changes, the consumer adds subscriptions for new segments.", "client behavior 5", bug="repeats"
+)
 def queue_follows_a_split(stage: Stage) -> None:
     topic = stage.scalable_topic(1)
     consumer, producer = stage.queue(topic), stage.producer(topic)
@@ -35,7 +42,12 @@ def queue_follows_a_split(stage: Stage) -> None:
     stage.receive_all(consumer, values_of(keyed(0, 20)), acknowledge=True)
 
 
-@scenario("C8", "Acknowledgment is individual: the other messages are delivered again.", "client API 4.2")
+@scenario(
+    "C8",
+    "Acknowledgment is individual: the other messages are delivered again.",
+    "client API 4.2",
+    bug="ignores acknowledge",
+)
 def queue_acknowledges_individually(stage: Stage) -> None:
     topic = stage.scalable_topic(2)
     consumer = stage.queue(topic)
@@ -51,6 +63,7 @@ def queue_acknowledges_individually(stage: Stage) -> None:
     "C8",
     "Each acknowledgement goes to the segment in the message's id, also after a split.",
     "client behavior 5",
+    bug="raw acks-across-split",
 )
 def queue_acknowledges_across_a_split(stage: Stage) -> None:
     topic = stage.scalable_topic(1)
@@ -70,6 +83,7 @@ def queue_acknowledges_across_a_split(stage: Stage) -> None:
     "C8",
     "Negative acknowledgment requests redelivery of a single message.",
     "client API 4.2",
+    bug="ignores negative-acknowledge",
 )
 def queue_redelivers_one_message(stage: Stage) -> None:
     topic = stage.scalable_topic(2)
@@ -83,7 +97,7 @@ def queue_redelivers_one_message(stage: Stage) -> None:
     stage.receive_all(consumer, [got[2]["value"]], acknowledge=True)
 
 
-@scenario("C8", "Messages are distributed across the subscription's consumers.", "client API 4.2")
+@scenario("C8", "Messages are distributed across the subscription's consumers.", "client API 4.2", bug="repeats")
 def queue_shares_messages(stage: Stage) -> None:
     topic = stage.scalable_topic(2)
     consumers = [stage.queue(topic), stage.queue(topic)]

@@ -29,7 +29,7 @@ KEYS = (
 """The keys of the specification's routing vectors, and texts of several scripts."""
 TWO_HASHES = (
     "Routing hash: wire-protocol.md section 5 takes the high 16 bits of the unmasked Murmur3 hash; client-behavior.md "
-    "section 2 and conformance.md C2 take the low 16 bits. Pulsar 5.0 does the first, 5.0.0-M1 the second: --spec."
+    "section 2 and conformance.md C2 take the low 16 bits. Pulsar 5.0 does the first, 5.0.0-M1 the second: --profile."
 )
 
 
@@ -51,6 +51,7 @@ def _routed(stage: Stage, topic: str, keys: tuple[str, ...]) -> None:
     "Keyed: select the single ACTIVE segment whose range contains the hash of the key.",
     "wire protocol 5",
     contradiction=TWO_HASHES,
+    bug="raw misroute",
 )
 def routing_vectors_four_segments(stage: Stage) -> None:
     _routed(stage, stage.scalable_topic(4), KEYS[1:])
@@ -61,6 +62,7 @@ def routing_vectors_four_segments(stage: Stage) -> None:
     "The active set tiles the ring: every hash has one segment, also where segments are not equally wide.",
     "client behavior 2",
     contradiction=TWO_HASHES,
+    bug="unsends key",
 )
 def routing_vectors_three_segments(stage: Stage) -> None:
     _routed(stage, stage.scalable_topic(3), KEYS[1:])
@@ -71,6 +73,7 @@ def routing_vectors_three_segments(stage: Stage) -> None:
     "Any client routes a given key to the same segment as any other, also at the edges of narrow segments.",
     "conformance 1",
     contradiction=TWO_HASHES,
+    bug="raw low-bits",
 )
 def routing_vectors_sixteen_segments(stage: Stage) -> None:
     _routed(stage, stage.scalable_topic(16), tuple(f"order-{number}" for number in range(100)))
@@ -81,6 +84,7 @@ def routing_vectors_sixteen_segments(stage: Stage) -> None:
     "Select the segment among the ACTIVE ones: sealed segments have ranges that overlap their children's.",
     "client behavior 2",
     contradiction=TWO_HASHES,
+    bug="unsends key",
 )
 def routing_vectors_after_split(stage: Stage) -> None:
     topic = stage.scalable_topic(1)
@@ -89,7 +93,7 @@ def routing_vectors_after_split(stage: Stage) -> None:
     _routed(stage, topic, KEYS[1:])
 
 
-@scenario("C2", "Keyless: round-robin across the active segments.", "client behavior 2")
+@scenario("C2", "Keyless: round-robin across the active segments.", "client behavior 2", bug="raw sticky-keyless")
 def routing_keyless_round_robin(stage: Stage) -> None:
     producer = stage.producer(stage.scalable_topic(4))
     for number in range(12):
@@ -100,7 +104,12 @@ def routing_keyless_round_robin(stage: Stage) -> None:
     stage.equal(counts, [3, 3, 3, 3], "messages without a key in each segment")
 
 
-@scenario("C2", "An underlying producer is created lazily, on the first send to its segment.", "client behavior 2")
+@scenario(
+    "C2",
+    "An underlying producer is created lazily, on the first send to its segment.",
+    "client behavior 2",
+    bug='sets producer.access "exclusive"',
+)
 def routing_lazy_producers(stage: Stage) -> None:
     producer = stage.producer(stage.scalable_topic(4))
     stage.that(not stage.history().producers, "the client opened producers of segments before the first message")
@@ -109,7 +118,12 @@ def routing_lazy_producers(stage: Stage) -> None:
     stage.equal(len(opened), 1, "segments with a producer after one keyed message")
 
 
-@scenario("C2", "A client maintains at most one underlying producer per active segment.", "client behavior 2")
+@scenario(
+    "C2",
+    "A client maintains at most one underlying producer per active segment.",
+    "client behavior 2",
+    bug="ignores send",
+)
 def routing_one_producer_per_segment(stage: Stage) -> None:
     producer = stage.producer(stage.scalable_topic(2))
     for start in range(0, 60, 20):
@@ -118,7 +132,12 @@ def routing_one_producer_per_segment(stage: Stage) -> None:
     stage.equal(opened, [0, 1], "producers of segments")
 
 
-@scenario("C5", "The producer of a segment is named <producerName>-seg-<segment_id>.", "wire protocol 5")
+@scenario(
+    "C5",
+    "The producer of a segment is named <producerName>-seg-<segment_id>.",
+    "wire protocol 5",
+    bug="without producer.name",
+)
 def routing_names_of_segment_producers(stage: Stage) -> None:
     stage.send(
         stage.producer(stage.scalable_topic(2), name="mine"), [(f"k{number}", f"m-{number}") for number in range(20)]

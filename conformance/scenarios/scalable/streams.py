@@ -9,6 +9,7 @@ from pulsarium.conformance.scenario import Stage, keyed, scenario, values_of
     "C7",
     "A stream consumer registers with the controller, and attaches to its assigned segments.",
     "client behavior 8",
+    bug="instead stream queue",
 )
 def stream_attaches_to_assigned_segments(stage: Stage) -> None:
     topic = stage.scalable_topic(3)
@@ -25,6 +26,7 @@ def stream_attaches_to_assigned_segments(stage: Stage) -> None:
     "C7",
     "A cumulative ack advances all segments, up to the positions of the message's vector.",
     "client behavior 6",
+    bug="raw acks-one-segment",
 )
 def cumulative_ack_across_segments(stage: Stage) -> None:
     topic = stage.scalable_topic(4)
@@ -42,6 +44,7 @@ def cumulative_ack_across_segments(stage: Stage) -> None:
     "C7",
     "A cumulative ack covers what was delivered before the message, and nothing after it.",
     "client behavior 6",
+    bug="raw acks-too-much",
 )
 def cumulative_ack_in_the_middle(stage: Stage) -> None:
     topic = stage.scalable_topic(2)
@@ -53,7 +56,12 @@ def cumulative_ack_in_the_middle(stage: Stage) -> None:
     stage.receive_all(stage.stream(topic), [each["value"] for each in got[10:]])
 
 
-@scenario("C7", "A vector spans sealed and new segments: one ack after a split covers both.", "client behavior 6")
+@scenario(
+    "C7",
+    "A vector spans sealed and new segments: one ack after a split covers both.",
+    "client behavior 6",
+    bug="ignores acknowledge",
+)
 def cumulative_ack_across_a_split(stage: Stage) -> None:
     topic = stage.scalable_topic(1)
     consumer, producer = stage.stream(topic), stage.producer(topic)
@@ -69,7 +77,7 @@ def cumulative_ack_across_a_split(stage: Stage) -> None:
     stage.nothing(stage.stream(topic))
 
 
-@scenario("C7", "Messages are delivered in per-key order, across a split.", "client API 4.1")
+@scenario("C7", "Messages are delivered in per-key order, across a split.", "client API 4.1", bug="reverses")
 def stream_keeps_order_across_a_split(stage: Stage) -> None:
     topic = stage.scalable_topic(1)
     consumer, producer = stage.stream(topic), stage.producer(topic)
@@ -82,7 +90,9 @@ def stream_keeps_order_across_a_split(stage: Stage) -> None:
     stage.in_order([*got, *stage.receive_all(consumer, values_of(keyed(20, 20)))])
 
 
-@scenario("C7", "On reconnect the consumer resumes from the persisted cursor.", "client API 4.1")
+@scenario(
+    "C7", "On reconnect the consumer resumes from the persisted cursor.", "client API 4.1", bug="ignores acknowledge"
+)
 def stream_resumes_from_its_cursor(stage: Stage) -> None:
     topic = stage.scalable_topic(2)
     producer = stage.producer(topic)
@@ -95,7 +105,12 @@ def stream_resumes_from_its_cursor(stage: Stage) -> None:
     stage.receive_all(stage.stream(topic), values_of(keyed(10, 10)))
 
 
-@scenario("C7", "Closing a consumer acknowledges nothing on the application's behalf.", "client behavior 6")
+@scenario(
+    "C7",
+    "Closing a consumer acknowledges nothing on the application's behalf.",
+    "client behavior 6",
+    bug="acknowledges",
+)
 def stream_close_acknowledges_nothing(stage: Stage) -> None:
     topic = stage.scalable_topic(2)
     stage.send(stage.producer(topic), keyed(0, 10))
@@ -109,6 +124,7 @@ def stream_close_acknowledges_nothing(stage: Stage) -> None:
     "C7",
     "Several consumers of a subscription share the segments, and each key stays in order.",
     "client API 4.1",
+    bug="reverses",
 )
 def stream_shares_segments(stage: Stage) -> None:
     topic = stage.scalable_topic(4)
@@ -126,6 +142,7 @@ def stream_shares_segments(stage: Stage) -> None:
     "C7",
     "Closing a consumer sends SCALABLE_TOPIC_UNSUBSCRIBE, so that the others take over at once.",
     "wire protocol 6.2",
+    bug="raw stays-registered",
 )
 def stream_leaves_cleanly(stage: Stage) -> None:
     if stage.spec == "5.0-m1":
@@ -144,6 +161,7 @@ def stream_leaves_cleanly(stage: Stage) -> None:
     "C7",
     "After the loss of the controller a consumer registers again, and keeps its segments.",
     "client behavior 8",
+    bug="instead stream queue",
 )
 def controller_failover(stage: Stage) -> None:
     topic = stage.scalable_topic(2)
@@ -162,6 +180,7 @@ def controller_failover(stage: Stage) -> None:
     "C7",
     "When consumers outnumber segments, the segment is shared by entry buckets or the surplus is idle.",
     "wire protocol 6.2",
+    bug="unsends-second",
 )
 def stream_outnumbers_segments(stage: Stage) -> None:
     topic = stage.scalable_topic(1)
@@ -172,9 +191,7 @@ def stream_outnumbers_segments(stage: Stage) -> None:
 
 
 @scenario(
-    "C7",
-    "A namespace consumer follows topics that come into the matching set.",
-    "client API 4.4",
+    "C7", "A namespace consumer follows topics that come into the matching set.", "client API 4.4", bug="unsends-second"
 )
 def namespace_stream_follows_topics(stage: Stage) -> None:
     stage.scalable_topic(1, team="x")

@@ -138,27 +138,6 @@ func nothingMore(consumer pulsar.Consumer) {
 	}
 }
 
-func toEnd(reader pulsar.Reader) []string {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	got := []string{}
-	for reader.HasNext() {
-		got = append(got, string(value(reader.Next(ctx)).Payload()))
-	}
-	return got
-}
-
-// next reads without asking first: the client's HasNext remembers that there was nothing.
-func next(reader pulsar.Reader, count int) []string {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	got := []string{}
-	for range count {
-		got = append(got, string(value(reader.Next(ctx)).Payload()))
-	}
-	return got
-}
-
 func (env *environment) createPartitioned(topic string, partitions int) {
 	body := value(json.Marshal(partitions))
 	url := env.adminURL + "/admin/v2/" + strings.Replace(topic, "://", "/", 1) + "/partitions"

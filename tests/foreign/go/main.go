@@ -20,7 +20,6 @@ import (
 type request struct {
 	Scenario     string `json:"scenario"`
 	Topic        string `json:"topic"`
-	Namespace    string `json:"namespace"`
 	Subscription string `json:"subscription"`
 	Compression  string `json:"compression"`
 	Batched      bool   `json:"batched"`
@@ -68,35 +67,13 @@ var subscriptionTypes = map[string]pulsar.SubscriptionType{
 
 func scenarios() map[string]func(*environment) {
 	return map[string]func(*environment){
-		"matrix":             matrix,
-		"reader":             reader,
-		"reader-message-id":  readerMessageID,
-		"seek-id":            seekID,
-		"seek-time":          seekTime,
-		"nack":               nack,
-		"nack-count":         nackCount,
-		"reopen":             reopen,
-		"ack-response":       ackResponse,
-		"ack-cumulative":     ackCumulative,
-		"failover":           failover,
-		"pattern":            pattern,
-		"producer-name":      producerName,
-		"access-modes":       accessModes,
-		"unsubscribe":        unsubscribe,
-		"chunks":             chunks,
-		"zero-queue":         zeroQueue,
-		"schema-json":        schemaJSON,
-		"last-message-ids":   lastMessageIDs,
-		"table-view":         tableView,
-		"consumer-exclusive": consumerExclusive,
+		"matrix":   matrix,
+		"reopen":   reopen,
+		"failover": failover,
 
-		"transaction-commit":   transactionCommit,
-		"transaction-topics":   transactionTopics,
-		"transaction-ack":      transactionAck,
-		"transaction-conflict": transactionConflict,
-		"transaction-timeout":  transactionTimeout,
-		"transaction-ended":    transactionEnded,
-		"transform":            transform,
+		"transaction-commit":  transactionCommit,
+		"transaction-timeout": transactionTimeout,
+		"transform":           transform,
 	}
 }
 

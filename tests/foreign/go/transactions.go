@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/apache/pulsar-client-go/pulsar"
@@ -53,70 +52,6 @@ func transactionCommit(env *environment) {
 	nothingMore(consumer)
 }
 
-// transactionTopics: one transaction on two topics, all or nothing.
-func transactionTopics(env *environment) {
-	env.transactional()
-	defer env.client.Close()
-	topics := []string{env.Topic, env.Topic + "-other"}
-	for _, prefix := range []string{"dropped", "kept"} {
-		transaction := env.begin(time.Minute)
-		for _, topic := range topics {
-			producer := env.on(topic)
-			sendIn(producer, transaction, texts(prefix, 0, 4))
-			producer.Close()
-		}
-		if prefix == "kept" {
-			commit(transaction)
-		} else {
-			abort(transaction)
-		}
-	}
-	for _, topic := range topics {
-		consumer := env.consumer(pulsar.ConsumerOptions{
-			Topic: topic, SubscriptionInitialPosition: pulsar.SubscriptionPositionEarliest,
-		})
-		equal(topic, consume(consumer, 4), texts("kept", 0, 4))
-		nothingMore(consumer)
-		consumer.Close()
-	}
-}
-
-// transactionAck: what was acknowledged in an aborted transaction comes again, in a committed one never.
-func transactionAck(env *environment) {
-	env.transactional()
-	defer env.client.Close()
-	consumer := env.consumer(pulsar.ConsumerOptions{Type: pulsar.Shared})
-	producer := env.single()
-	send(producer, texts("a", 0, 10))
-	kept, dropped := env.begin(time.Minute), env.begin(time.Minute)
-	for number, message := range receive(consumer, 10) {
-		transaction := kept
-		if number < 5 {
-			transaction = dropped
-		}
-		must(consumer.AckWithTxn(message, transaction))
-	}
-	nothingMore(consumer)
-	commit(kept)
-	nothingMore(consumer)
-	abort(dropped)
-	equal("again", slices.Sorted(slices.Values(consume(consumer, 5))), texts("a", 0, 5))
-	nothingMore(consumer)
-}
-
-func transactionConflict(env *environment) {
-	env.transactional()
-	defer env.client.Close()
-	consumer := env.consumer(pulsar.ConsumerOptions{Type: pulsar.Shared})
-	send(env.single(), texts("a", 0, 1))
-	message := receive(consumer, 1)[0]
-	first, second := env.begin(time.Minute), env.begin(time.Minute)
-	must(consumer.AckWithTxn(message, first))
-	refused("acknowledging in a second transaction", consumer.AckWithTxn(message, second))
-	commit(first)
-	nothingMore(consumer)
-}
-
 // transactionTimeout: nobody ends it, so the broker does.
 func transactionTimeout(env *environment) {
 	env.transactional()
@@ -133,17 +68,4 @@ func transactionTimeout(env *environment) {
 	equal("again", consume(consumer, 1), texts("a", 0, 1))
 	refused("a commit", transaction.Commit(context.Background()))
 	nothingMore(output)
-}
-
-// transactionEnded: a transaction that is over takes nothing more.
-func transactionEnded(env *environment) {
-	env.transactional()
-	defer env.client.Close()
-	producer := env.on(env.Topic)
-	transaction := env.begin(time.Minute)
-	sendIn(producer, transaction, texts("a", 0, 1))
-	commit(transaction)
-	refused("an abort", transaction.Abort(context.Background()))
-	_, err := producer.Send(context.Background(), &pulsar.ProducerMessage{Payload: []byte("b"), Transaction: transaction})
-	refused("a message", err)
 }

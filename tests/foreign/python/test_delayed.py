@@ -52,15 +52,8 @@ def test_in_the_order_of_their_times_and_not_before(client: Any, admin: Admin, t
     eventually(lambda: admin.backlog(topic, "s") == 0, what="no backlog")
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        pytest.param(pulsar.ConsumerType.Exclusive, id="Exclusive"),
-        pytest.param(pulsar.ConsumerType.Failover, id="Failover", marks=pytest.mark.heavy),
-    ],
-)
-def test_at_once_where_one_consumer_is_active(client: Any, topic: str, kind: Any) -> None:
-    consumer = client.subscribe(topic, "s", kind)
+def test_at_once_on_failover(client: Any, topic: str) -> None:
+    consumer = client.subscribe(topic, "s", pulsar.ConsumerType.Failover)
     producer = client.create_producer(topic)
     producer.send(b"delayed", deliver_after=timedelta(hours=1))
     producer.send(b"plain")

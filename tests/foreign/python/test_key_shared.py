@@ -69,12 +69,9 @@ def test_order_is_kept_while_consumers_come_and_go(
 
 
 @pytest.mark.req("B-07")
-@pytest.mark.parametrize(
-    "batched", [pytest.param(False, id="single"), pytest.param(True, id="batched", marks=pytest.mark.heavy)]
-)
-def test_each_key_has_one_of_four_consumers(client: Any, topic: str, batched: bool) -> None:
+def test_each_key_of_batches_by_key_has_one_of_four_consumers(client: Any, topic: str) -> None:
     consumers = [subscribe(client, topic, f"c{place}") for place in range(4)]
-    publish(key_batches(client, topic) if batched else client.create_producer(topic), 10)
+    publish(key_batches(client, topic), 10)
     places: dict[str, int] = {}
     for place, messages in enumerate(receive_among(consumers, 10 * len(KEYS))):
         share = by_key(messages)
@@ -115,19 +112,6 @@ def test_a_range_that_overlaps_is_refused(client: Any, topic: str) -> None:
     subscribe(client, topic, "fits", sticky((101, 199)))
     client.create_producer(topic).send(b"000000", partition_key="key-0")
     assert consume(stays, 1) == [b"000000"]
-
-
-@pytest.mark.req("B-09")
-def test_an_ordering_key_counts_before_the_key(client: Any, topic: str) -> None:
-    ranges = {0: (0, 32_767), 1: (32_768, 65_535)}
-    consumers = [subscribe(client, topic, f"c{place}", sticky(ranges[place])) for place in ranges]
-    producer = client.create_producer(topic)
-    half = [key for key in KEYS if sticky_hash(key) <= ranges[0][1]][:10]
-    other = [key for key in KEYS if key not in half and sticky_hash(key) > ranges[0][1]][:10]
-    for key, ordering in zip(half, other, strict=True):
-        producer.send(payloads(1)[0], partition_key=key, ordering_key=ordering)
-    assert len(receive(consumers[1], 10)) == 10
-    assert_nothing_more(consumers[0])
 
 
 @pytest.mark.req("B-18")

@@ -1,4 +1,4 @@
-"""Fields and sizes of messages, which arrive as they were sent. Messages larger than a frame, in chunks (B-28).
+"""Fields and sizes of messages, which arrive as they were sent.
 
 Delivery of 10,000 messages in every way of publishing and consuming: none is lost, duplicated or out of order.
 """
@@ -6,7 +6,6 @@ Delivery of 10,000 messages in every way of publishing and consuming: none is lo
 from __future__ import annotations
 
 import os
-import random
 import time
 from typing import Any
 
@@ -14,10 +13,8 @@ import pulsar
 import pytest
 
 from ..admin import Admin
-from ..deadline import eventually
 from ..scenario import MESSAGES, Combination, matrix
 from .traffic import (
-    SECONDS,
     Crowd,
     assert_all_once,
     assert_in_order,
@@ -90,30 +87,11 @@ def test_large_messages_arrive_whole(client: Any, topic: str, size: int) -> None
     assert consume(consumer, 3) == sent
 
 
-@pytest.mark.req("W-05")
-def test_a_message_over_the_limit_is_refused_and_harms_nothing(client: Any, topic: str) -> None:
-    consumer = client.subscribe(topic, "s")
-    producer = client.create_producer(topic)
-    with pytest.raises(pulsar.MessageTooBig):
-        producer.send(bytes(LIMIT + 1))
-    producer.send(b"small")
-    assert consume(consumer, 1) == [b"small"]
-
-
 def test_a_compressible_message_over_the_limit(client: Any, topic: str) -> None:
     consumer = client.subscribe(topic, "s")
     sent = b"0123456789" * (LIMIT // 5)
     client.create_producer(topic, compression_type=pulsar.CompressionType.ZSTD).send(sent)
     assert consume(consumer, 1) == [sent]
-
-
-def test_a_message_in_chunks(client: Any, topic: str) -> None:
-    consumer = client.subscribe(topic, "s")
-    producer = client.create_producer(topic, chunking_enabled=True)
-    sent = [os.urandom(12_000_000), b"small", os.urandom(6_000_000)]
-    send_all(producer, sent)
-    assert consume(consumer, 3) == sent
-    consumer.close()
 
 
 @pytest.mark.req("B-37")
@@ -138,58 +116,6 @@ def test_a_non_persistent_topic_keeps_nothing(client: Any, topic: str) -> None:
     consumer = client.subscribe(name, "s", initial_position=pulsar.InitialPosition.Earliest)
     producer.send(b"to one")
     assert consume(consumer, 1) == [b"to one"]
-
-
-SIZES = (12_000_000, 10, 6_000_000)
-KINDS = [pulsar.ConsumerType.Exclusive, pulsar.ConsumerType.Shared]
-
-
-def content(size: int) -> bytes:
-    return random.Random(size).randbytes(size)
-
-
-def chunking(client: Any, topic: str) -> Any:
-    return client.create_producer(topic, chunking_enabled=True, batching_enabled=False)
-
-
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: str(kind.name))
-@pytest.mark.req("B-28")
-def test_large_messages_come_whole(client: Any, admin: Admin, topic: str, kind: Any) -> None:
-    consumer = client.subscribe(topic, "s", kind)
-    producer = chunking(client, topic)
-    for size in SIZES:
-        producer.send(content(size))
-    messages = receive(consumer, len(SIZES))
-    assert [message.data() for message in messages] == [content(size) for size in SIZES]
-    for message in messages:
-        consumer.acknowledge(message)
-    eventually(lambda: admin.backlog(topic, "s") == 0, what="all chunks acknowledged")
-
-
-@pytest.mark.req("B-28")
-def test_chunks_of_one_message_go_to_one_of_several_consumers(client: Any, admin: Admin, topic: str) -> None:
-    consumers = [client.subscribe(topic, "s", pulsar.ConsumerType.Shared, receiver_queue_size=2) for _ in range(3)]
-    producers = [chunking(client, topic) for _ in range(2)]
-    sizes = [5_300_000 + number for number in range(8)]
-    for number, size in enumerate(sizes):
-        producers[number % 2].send_async(content(size), None)
-    for producer in producers:
-        producer.flush()
-    got: list[int] = []
-    end = time.monotonic() + SECONDS
-    while len(got) < len(sizes) and time.monotonic() < end:
-        for consumer in consumers:
-            try:
-                message = consumer.receive(timeout_millis=50)
-            except pulsar.Timeout:
-                continue
-            assert message.data() == content(len(message.data()))
-            consumer.acknowledge(message)
-            got.append(len(message.data()))
-    assert sorted(got) == sizes
-    eventually(lambda: admin.backlog(topic, "s") == 0, what="all chunks acknowledged")
-    for consumer in consumers:
-        assert_nothing_more(consumer, milliseconds=50)
 
 
 COMPRESSION = {

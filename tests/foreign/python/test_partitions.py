@@ -1,4 +1,4 @@
-"""Partitioned topics, creation of topics on first use, and lists of topics and partitions.
+"""Partitioned topics, and creation of topics on first use.
 
 Consumers of several topics: of a list, or of a pattern.
 """
@@ -19,12 +19,6 @@ from .traffic import assert_nothing_more, consume, payloads, receive, send_all
 EARLIEST = pulsar.InitialPosition.Earliest
 
 
-def test_partitions_of_a_topic(client: Any, admin: Admin, topic: str) -> None:
-    assert client.get_topic_partitions(topic) == [topic]
-    admin.create_partitioned(f"{topic}-p", 4)
-    assert client.get_topic_partitions(f"{topic}-p") == [f"{topic}-p-partition-{number}" for number in range(4)]
-
-
 def test_a_topic_is_made_on_first_use(client: Any, admin: Admin, own_namespace: str) -> None:
     produced, consumed = (f"persistent://{own_namespace}/{name}" for name in ("produced", "consumed"))
     assert admin.topics(own_namespace) == []
@@ -40,18 +34,6 @@ def test_short_names_are_in_public_default(client: Any, topic: str) -> None:
     assert producer.topic() == f"persistent://public/default/{short}"
     producer.send(b"one")
     assert consume(consumer, 1) == [b"one"]
-
-
-def test_a_topic_of_a_missing_namespace_is_refused(client: Any, topic: str) -> None:
-    with pytest.raises(pulsar.PulsarException):
-        client.create_producer("persistent://public/no-such-namespace/t")
-
-
-@pytest.mark.req("B-36")
-def test_round_robin_uses_all_partitions(client: Any, admin: Admin, topic: str) -> None:
-    admin.create_partitioned(topic, 3)
-    ids = send_all(client.create_producer(topic), payloads(30))
-    assert {message_id.partition() for message_id in ids} == {0, 1, 2}
 
 
 def test_the_official_client_keeps_to_a_single_partition(client: Any, admin: Admin, topic: str) -> None:
@@ -78,19 +60,6 @@ def test_each_key_keeps_its_order_and_partition(client: Any, admin: Admin, topic
     assert numbers == {f"key-{key}": list(range(key, 300, 10)) for key in range(10)}
     assert all(len(used) == 1 for used in places.values())
     assert len(set().union(*places.values())) > 1
-
-
-@pytest.mark.req("B-02")
-def test_failover_consumers_share_the_partitions(client: Any, admin: Admin, topic: str) -> None:
-    admin.create_partitioned(topic, 4)
-    consumers = [client.subscribe(topic, "s", pulsar.ConsumerType.Failover, consumer_name=name) for name in "ab"]
-    send_all(client.create_producer(topic), payloads(40))
-    seen: list[set[str]] = [set(), set()]
-    for place, consumer in enumerate(consumers):
-        seen[place] = {message.topic_name() for message in receive(consumer, 20)}
-    # The consumer of a partition is the partition's index % consumers, not the hash of the name (B-02).
-    assert [len(topics) for topics in seen] == [2, 2]
-    assert not seen[0] & seen[1]
 
 
 def test_one_partition_is_a_topic_like_any_other(client: Any, admin: Admin, topic: str) -> None:

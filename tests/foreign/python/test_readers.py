@@ -11,10 +11,6 @@ from ..admin import Admin
 from .traffic import QUIET_MS, SECONDS, payloads, send_all
 
 
-def read(reader: Any, count: int) -> list[bytes]:
-    return [reader.read_next(timeout_millis=int(SECONDS * 1000)).data() for _ in range(count)]
-
-
 def read_to_end(reader: Any) -> list[bytes]:
     got = []
     while reader.has_message_available():
@@ -22,35 +18,15 @@ def read_to_end(reader: Any) -> list[bytes]:
     return got
 
 
-@pytest.mark.parametrize("batched", [False, True], ids=["single", "batched"])
 @pytest.mark.req("B-35")
-def test_from_the_earliest_message_to_the_end(client: Any, topic: str, batched: bool) -> None:
+def test_from_the_earliest_message_of_batches_to_the_end(client: Any, topic: str) -> None:
     sent = payloads(250)
-    producer = client.create_producer(topic, batching_enabled=batched, batching_max_messages=100)
+    producer = client.create_producer(topic, batching_enabled=True, batching_max_messages=100)
     send_all(producer, sent)
     reader = client.create_reader(topic, pulsar.MessageId.earliest)
     assert read_to_end(reader) == sent
     with pytest.raises(pulsar.Timeout):
         reader.read_next(timeout_millis=QUIET_MS)
-
-
-def test_from_the_latest_sees_only_what_follows(client: Any, topic: str) -> None:
-    producer = client.create_producer(topic)
-    send_all(producer, payloads(5))
-    reader = client.create_reader(topic, pulsar.MessageId.latest)
-    assert not reader.has_message_available()
-    after = payloads(5, start=5)
-    send_all(producer, after)
-    assert read(reader, 5) == after
-    assert not reader.has_message_available()
-
-
-def test_from_the_latest_inclusive_sees_the_last_one(client: Any, topic: str) -> None:
-    sent = payloads(5)
-    send_all(client.create_producer(topic), sent)
-    reader = client.create_reader(topic, pulsar.MessageId.latest, start_message_id_inclusive=True)
-    assert reader.has_message_available()
-    assert read_to_end(reader) == sent[-1:]
 
 
 @pytest.mark.parametrize("inclusive", [False, True], ids=["after", "inclusive"])
@@ -64,20 +40,6 @@ def test_from_a_message_id(client: Any, topic: str, batched: bool, inclusive: bo
         reader = client.create_reader(topic, ids[start], start_message_id_inclusive=inclusive)
         assert read_to_end(reader) == sent[start if inclusive else start + 1 :]
         reader.close()
-
-
-def test_an_empty_topic_has_nothing(client: Any, topic: str) -> None:
-    reader = client.create_reader(topic, pulsar.MessageId.earliest)
-    assert not reader.has_message_available()
-    with pytest.raises(pulsar.Timeout):
-        reader.read_next(timeout_millis=QUIET_MS)
-
-
-def test_a_waiting_reader_gets_what_comes(client: Any, topic: str) -> None:
-    reader = client.create_reader(topic, pulsar.MessageId.latest)
-    sent = payloads(3)
-    send_all(client.create_producer(topic), sent)
-    assert read(reader, 3) == sent
 
 
 @pytest.mark.req("B-14")
@@ -111,15 +73,3 @@ def test_seek_by_id_and_back_to_the_start(client: Any, topic: str) -> None:
     assert read_to_end(reader) == sent
     reader.seek(pulsar.MessageId.latest)
     assert not reader.has_message_available()
-
-
-def test_a_table_view_holds_the_last_value_of_each_key(client: Any, topic: str) -> None:
-    producer = client.create_producer(topic)
-    for number in range(12):
-        producer.send(b"old %d" % number, partition_key=f"k{number % 4}")
-    view = client.create_table_view(topic)
-    assert {key: view.get(key) for key in ("k0", "k1", "k2", "k3")} == {
-        f"k{key}": b"old %d" % (8 + key) for key in range(4)
-    }
-    assert len(view) == 4
-    view.close()

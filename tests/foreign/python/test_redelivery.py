@@ -5,8 +5,6 @@ Dead letters: the client's use of the broker's redelivery counts and initial sub
 
 from __future__ import annotations
 
-import contextlib
-import time
 from typing import Any
 
 import pulsar
@@ -15,39 +13,21 @@ import pytest
 from ..admin import Admin
 from ..deadline import eventually
 from .kinds import on_shared_types
-from .traffic import SECONDS, assert_nothing_more, consume, payloads, receive, send_all
-
-KINDS = [pulsar.ConsumerType.Exclusive, pulsar.ConsumerType.Shared, pulsar.ConsumerType.Failover]
-kinds = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: str(kind.name))
+from .traffic import assert_nothing_more, consume, payloads, receive, send_all
 
 
-@kinds
-def test_a_refused_message_comes_again(client: Any, admin: Admin, topic: str, kind: Any) -> None:
-    consumer = client.subscribe(topic, "s", kind, negative_ack_redelivery_delay_ms=100)
+def test_a_refused_message_comes_again_on_failover(client: Any, admin: Admin, topic: str) -> None:
+    consumer = client.subscribe(topic, "s", pulsar.ConsumerType.Failover, negative_ack_redelivery_delay_ms=100)
     sent = payloads(10)
     send_all(client.create_producer(topic), sent)
     messages = receive(consumer, 10)
     refused = messages.pop(4)
     for message in messages:
         consumer.acknowledge(message)
-    # The client collects acknowledgements. Exclusive and Failover redeliver all that the broker does not know of.
+    # The client collects acknowledgements. Failover redelivers all that the broker does not know of.
     eventually(lambda: admin.backlog(topic, "s") == 1, what="the acknowledgements")
     consumer.negative_acknowledge(refused)
     assert consume(consumer, 1) == [sent[4]]
-    assert_nothing_more(consumer)
-
-
-@pytest.mark.req("B-19")
-def test_the_count_grows_on_shared(client: Any, topic: str) -> None:
-    consumer = client.subscribe(topic, "s", pulsar.ConsumerType.Shared, negative_ack_redelivery_delay_ms=50)
-    client.create_producer(topic).send(b"again")
-    counts = []
-    for _ in range(4):
-        (message,) = receive(consumer, 1)
-        counts.append(message.redelivery_count())
-        consumer.negative_acknowledge(message)
-    assert counts == [0, 1, 2, 3]
-    assert consume(consumer, 1) == [b"again"]
     assert_nothing_more(consumer)
 
 
@@ -71,7 +51,9 @@ def test_a_refused_batch_comes_again(client: Any, topic: str) -> None:
     assert {message.redelivery_count() for message in again} == {1}
 
 
-@kinds
+@pytest.mark.parametrize(
+    "kind", [pulsar.ConsumerType.Shared, pulsar.ConsumerType.Failover], ids=lambda kind: str(kind.name)
+)
 def test_all_that_was_not_acknowledged_comes_again_on_request(client: Any, admin: Admin, topic: str, kind: Any) -> None:
     consumer = client.subscribe(topic, "s", kind)
     sent = payloads(20)
@@ -108,49 +90,6 @@ def test_a_lost_connection_gives_messages_to_the_others(client: Any, connect: An
     other.shutdown()
     stays = client.subscribe(topic, "s", pulsar.ConsumerType.Shared)
     assert sorted(consume(stays, 10)) == sent
-
-
-@pytest.mark.req("B-03")
-def test_a_failover_standby_takes_over(client: Any, topic: str) -> None:
-    consumers = [client.subscribe(topic, "s", pulsar.ConsumerType.Failover, consumer_name=name) for name in "ab"]
-    producer = client.create_producer(topic)
-    sent = payloads(100)
-    send_all(producer, sent)
-    active, standby = order_of(consumers, sent[0])
-    assert consume(active, 49) == sent[1:50]
-    active.close()
-    assert consume(standby, 50) == sent[50:]
-    producer.send(b"after")
-    assert consume(standby, 1) == [b"after"]
-    assert_nothing_more(standby)
-
-
-def order_of(consumers: list[Any], first: bytes) -> tuple[Any, Any]:
-    """Consume the message `first`, and return the active consumer and the standby."""
-    end = time.monotonic() + SECONDS
-    while time.monotonic() < end:
-        for active, standby in (consumers, reversed(consumers)):
-            with contextlib.suppress(pulsar.Timeout):
-                message = active.receive(timeout_millis=100)
-                assert message.data() == first
-                active.acknowledge(message)
-                return active, standby
-    raise AssertionError("neither consumer became active")
-
-
-def test_dead_letters_after_enough_refusals(client: Any, topic: str) -> None:
-    policy = pulsar.ConsumerDeadLetterPolicy(2, f"{topic}-dead", "morgue")
-    consumer = client.subscribe(
-        topic, "s", pulsar.ConsumerType.Shared, negative_ack_redelivery_delay_ms=50, dead_letter_policy=policy
-    )
-    dead = client.subscribe(f"{topic}-dead", "morgue", initial_position=pulsar.InitialPosition.Earliest)
-    client.create_producer(topic).send(b"poison")
-    for count in range(3):
-        (message,) = receive(consumer, 1)
-        assert message.redelivery_count() == count
-        consumer.negative_acknowledge(message)
-    assert consume(dead, 1) == [b"poison"]
-    assert_nothing_more(consumer)
 
 
 def refuse(consumer: Any, times: int) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pulsar
 import pytest
-from pulsar.schema import BytesSchema, Integer, JsonSchema, Record, String, StringSchema
+from pulsar.schema import Integer, JsonSchema, Record, String, StringSchema
 
 from .traffic import receive
 
@@ -14,20 +14,6 @@ from .traffic import receive
 class Person(Record):  # type: ignore[misc]
     name = String()
     age = Integer()
-
-
-def test_a_string_arrives_with_its_string_schema(client: Any, topic: str) -> None:
-    consumer = client.subscribe(topic, "s", schema=StringSchema())
-    client.create_producer(topic, schema=StringSchema()).send("grüße")
-    assert receive(consumer, 1)[0].value() == "grüße"
-
-
-def test_json_records_arrive_as_records(client: Any, connect: Any, topic: str) -> None:
-    producer = client.create_producer(topic, schema=JsonSchema(Person))
-    consumer = connect().subscribe(topic, "s", schema=JsonSchema(Person))
-    producer.send(Person(name="Ada", age=36))
-    (message,) = receive(consumer, 1)
-    assert (message.value().name, message.value().age) == ("Ada", 36)
 
 
 def test_the_version_comes_with_each_message(client: Any, topic: str) -> None:
@@ -40,12 +26,6 @@ def test_the_version_comes_with_each_message(client: Any, topic: str) -> None:
     # The same schema from another producer keeps its version.
     client.create_producer(topic, schema=JsonSchema(Person)).send(Person(name="Bob", age=1))
     assert receive(consumer, 1)[0].schema_version() == message.schema_version()
-
-
-def test_bytes_beside_a_schema(client: Any, topic: str) -> None:
-    consumer = client.subscribe(topic, "s", schema=BytesSchema())
-    client.create_producer(topic, schema=StringSchema()).send("text")
-    assert receive(consumer, 1)[0].value() == b"text"
 
 
 class Grown(Record):  # type: ignore[misc]

@@ -5,23 +5,29 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
 
 from pulsarium.pipeline.capture.rows import EXCHANGES, FRAMES, VIOLATIONS
 from tests.capture.check.judged import judged_file
 from tests.foreign.broker_process import Address
-from tests.foreign.java_client import java_program
-from tests.foreign.lines import LineProgram
-from tests.foreign.toolchains import GO, require
+from tests.foreign.kit import play
 
 from . import captured
 from .captured import picked
 from .proxy import recording
 from .traffic import everyday
 
-FOREIGN = ("ack-cumulative", "chunks", "key-shared", "nack-count", "reader", "seek-id", "unsubscribe", "zero-queue")
+SCENARIOS = (
+    "a-consumer-may-have-no-queue",
+    "a-cumulative-acknowledgement-covers-all-before",
+    "a-large-message-travels-in-chunks",
+    "a-reader-from-the-earliest-message",
+    "a-seek-to-a-message",
+    "an-unsubscription-deletes-the-subscription",
+    "each-key-goes-to-one-consumer",
+    "the-redelivery-count-rises",
+)
 
 KNOWN = {"java": {("ack-after-close", "ACK")}}
 """Known violations by client. Pulsar-Java 4.2.4 sends grouped acknowledgements up to 100 ms after the SUCCESS of
@@ -58,19 +64,7 @@ def test_the_python_client_breaks_no_rule(broker: Address, tmp_path: Path) -> No
 def test_other_clients_break_no_rule(broker: Address, tmp_path: Path, language: str) -> None:
     path = tmp_path / f"{language}.pulscap"
     with recording(broker, path) as proxy:
-        if language == "java":
-            program = java_program(proxy, tmp_path)
-        else:
-            command = [str(require(GO)), proxy.service_url, proxy.admin_url]
-            program = LineProgram(command, tmp_path / "stderr.log")
-        try:
-            known = set(program.run("list")["scenarios"])
-            for scenario in [each for each in FOREIGN if each in known]:
-                topic = f"persistent://public/default/t-{uuid4().hex[:12]}"
-                kind = "Exclusive" if scenario == "ack-cumulative" else "Shared"
-                program.run(scenario, topic=topic, namespace="public/default", subscription=kind)
-        finally:
-            program.close()
+        play(language, proxy, tmp_path, SCENARIOS)
     assert {(rule, detail.partition(" for ")[0]) for *_, rule, detail in violations(path)} <= KNOWN.get(language, set())
     assert judged_file(path).verdicts == []
     assert len(list(captured.frames(str(path)))) > 100

@@ -18,14 +18,12 @@ import org.apache.pulsar.client.api.Consumer;
 import org.apache.pulsar.client.api.MessageIdAdv;
 import org.apache.pulsar.client.api.SubscriptionInitialPosition;
 
-/** Parts of a batch acknowledged by themselves (PIP-54). The last three are steps around a restart. */
+/** Parts of a batch acknowledged by themselves (PIP-54): steps around a restart. */
 final class BatchIndex {
     private BatchIndex() {
     }
 
     static void register(Map<String, Scenario> all) {
-        all.put("batch-index", BatchIndex::rest);
-        all.put("batch-index-cumulative", BatchIndex::cumulative);
         all.put("batches-publish", context -> publish(context, texts("", 0, context.number("messages"))));
         all.put("batches-acknowledge", BatchIndex::acknowledge);
         all.put("batches-rest", BatchIndex::left);
@@ -60,28 +58,6 @@ final class BatchIndex {
                 .map(consumer::acknowledgeAsync).toList();
         for (var answer : answers) {
             get(answer);
-        }
-    }
-
-    private static void rest(Context context) throws Exception {
-        try (var consumer = subscribe(context, true, true)) {
-            publish(context, texts("", 0, 30));
-            acknowledgeSome(consumer, 30);
-        }
-        try (var again = subscribe(context, true, false)) {
-            equal(consume(again, 13), texts("", 0, 30).stream().filter(text -> !goes(text)).toList());
-            nothingMore(again);
-        }
-    }
-
-    private static void cumulative(Context context) throws Exception {
-        try (var consumer = subscribe(context, true, true)) {
-            publish(context, texts("", 0, 30));
-            get(consumer.acknowledgeCumulativeAsync(receive(consumer, 30).get(13)));
-        }
-        try (var again = subscribe(context, true, false)) {
-            equal(consume(again, 16), texts("", 14, 30));
-            nothingMore(again);
         }
     }
 

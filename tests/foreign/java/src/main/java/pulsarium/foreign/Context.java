@@ -67,10 +67,6 @@ record Context(PulsarClient client, String serviceUrl, String adminUrl, JsonObje
         admin("POST", path(topic) + "/partitions", Integer.toString(partitions));
     }
 
-    void unload(String topic) throws Exception {
-        admin("PUT", path(topic) + "/unload", "");
-    }
-
     String stats(String topic) throws Exception {
         return admin("GET", path(topic) + "/stats", "");
     }

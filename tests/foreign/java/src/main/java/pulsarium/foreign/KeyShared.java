@@ -38,7 +38,6 @@ final class KeyShared {
     }
 
     static void register(Map<String, Scenario> all) {
-        all.put("key-shared", KeyShared::oneEach);
         all.put("key-shared-churn", KeyShared::churn);
         all.put("key-shared-sticky", KeyShared::sticky);
     }
@@ -74,30 +73,6 @@ final class KeyShared {
             }
         }
         return shares;
-    }
-
-    private static void oneEach(Context context) throws Exception {
-        for (var batched : new boolean[] {false, true}) {
-            var consumers = new ArrayList<Consumer<byte[]>>();
-            for (int place = 0; place < START; place++) {
-                consumers.add(context.consumer(SubscriptionType.Key_Shared).consumerName("c" + place).subscribe());
-            }
-            try (var producer = producer(context, batched)) {
-                publish(producer, 10);
-            }
-            var keys = new HashSet<String>();
-            for (var share : receive(consumers, 10 * KEYS)) {
-                share.forEach((key, numbers) -> {
-                    that(keys.add(key), key + " at two consumers");
-                    equal(numbers.size(), 10, key);
-                    equal(numbers, Check.sorted(numbers), key);
-                });
-            }
-            for (var consumer : consumers) {
-                consumer.close();
-            }
-            equal(keys.size(), KEYS, "keys");
-        }
     }
 
     private static void sticky(Context context) throws Exception {

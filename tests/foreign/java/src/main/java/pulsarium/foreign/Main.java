@@ -42,22 +42,14 @@ public final class Main {
     private static Map<String, Scenario> scenarios() {
         var all = new TreeMap<String, Scenario>();
         all.put("matrix", Matrix::run);
-        Readers.register(all);
-        Seeking.register(all);
-        Redelivery.register(all);
-        Acknowledging.register(all);
-        Producers.register(all);
-        Topics.register(all);
+        Consumers.register(all);
         Interop.register(all);
         KeyShared.register(all);
         BatchIndex.register(all);
         Letters.register(all);
-        Later.register(all);
         Deduplication.register(all);
         Encryption.register(all);
         Compacted.register(all);
-        Limits.register(all);
-        Messages.register(all);
         Schemas.register(all);
         Transactions.register(all);
         Transform.register(all);

@@ -4,7 +4,6 @@ import static pulsarium.foreign.Check.equal;
 import static pulsarium.foreign.Check.receive;
 import static pulsarium.foreign.Check.that;
 
-import java.util.Arrays;
 import java.util.Map;
 import org.apache.pulsar.client.api.Schema;
 import org.apache.pulsar.client.api.schema.GenericRecord;
@@ -33,8 +32,6 @@ final class Schemas {
 
     static void register(Map<String, Scenario> all) {
         all.put("schema-primitive", Schemas::primitive);
-        all.put("schema-json", context -> struct(context, Schema.JSON(Person.class)));
-        all.put("schema-avro", context -> struct(context, Schema.AVRO(Person.class)));
         all.put("schema-auto-consume", Schemas::autoConsume);
         all.put("schema-auto-produce", Schemas::autoProduce);
         all.put("schema-key-value", Schemas::keyValue);
@@ -53,22 +50,6 @@ final class Schemas {
                 var producer = context.client().newProducer(schema).topic(topic).create()) {
             producer.send(value);
             equal(receive(consumer, 1).get(0).getValue(), value);
-        }
-    }
-
-    private static void struct(Context context, Schema<Person> schema) throws Exception {
-        try (var consumer = context.client().newConsumer(schema).topic(context.topic()).subscriptionName("s").subscribe();
-                var producer = context.client().newProducer(schema).topic(context.topic()).create();
-                var second = context.client().newProducer(schema).topic(context.topic()).create()) {
-            producer.send(new Person("Ada", 36));
-            second.send(new Person("Bob", 1));
-            var messages = receive(consumer, 2);
-            equal(messages.get(0).getValue().name, "Ada");
-            equal(messages.get(0).getValue().age, 36);
-            // The same schema twice is one version, an 8-byte number from 0 (B-30).
-            for (var message : messages) {
-                that(Arrays.equals(message.getSchemaVersion(), new byte[8]), "schema version");
-            }
         }
     }
 

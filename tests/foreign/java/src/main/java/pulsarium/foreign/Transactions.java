@@ -25,7 +25,7 @@ import org.apache.pulsar.client.api.SubscriptionType;
 import org.apache.pulsar.client.api.transaction.Transaction;
 import org.apache.pulsar.client.api.transaction.TransactionCoordinatorClientException;
 
-/** Transactions: what is visible when, whose acknowledgement counts, and how they end (B-29). */
+/** Transactions: batches, cumulative acknowledgements, and an end that nobody asks for (B-29). */
 final class Transactions {
     private static PulsarClient shared;
 
@@ -39,17 +39,9 @@ final class Transactions {
 
     static void register(Map<String, Scenario> all) {
         all.put("transactions-refused", Transactions::refused);
-        with(all, "transaction-commit", each -> each.publish(false));
-        with(all, "transaction-commit-batched", each -> each.publish(true));
-        with(all, "transaction-topics", Transactions::topics);
-        with(all, "transaction-ack", Transactions::acknowledge);
+        with(all, "transaction-commit-batched", Transactions::publish);
         with(all, "transaction-ack-cumulative", Transactions::acknowledgeCumulatively);
-        with(all, "transaction-ack-batch", Transactions::acknowledgeOfBatch);
-        with(all, "transaction-conflict", Transactions::conflict);
         with(all, "transaction-timeout", Transactions::timeout);
-        with(all, "transaction-ended", Transactions::ended);
-        with(all, "transaction-plain-behind", Transactions::plainBehind);
-        with(all, "transaction-unload", Transactions::unload);
     }
 
     @FunctionalInterface
@@ -110,9 +102,9 @@ final class Transactions {
         return ids;
     }
 
-    private void publish(boolean batched) throws Exception {
+    private void publish() throws Exception {
         try (var consumer = consumer(context.topic(), SubscriptionType.Exclusive).subscribe();
-                var producer = producer(context.topic(), batched)) {
+                var producer = producer(context.topic(), true)) {
             var dropped = begin();
             // The client may change the order and the batch of messages that it sends while it registers the topic.
             send(producer, dropped, texts("dropped", 0, 1));
@@ -128,52 +120,6 @@ final class Transactions {
             equal(consume(consumer, 10), texts("kept", 0, 10));
             nothingMore(consumer);
             Check.eventually(() -> context.stats(context.topic()).contains("\"msgBacklog\":0,"), "nothing left");
-        }
-    }
-
-    /** One transaction on three topics, one of them partitioned: all or nothing. */
-    private void topics() throws Exception {
-        var topics = List.of(context.topic(), context.topic("one"), context.topic("parts"));
-        context.createPartitioned(topics.get(2), 2);
-        for (var commits : new boolean[] {false, true}) {
-            var transaction = begin();
-            for (var topic : topics) {
-                try (var producer = producer(topic, false)) {
-                    send(producer, transaction, texts("c" + commits, 0, 4));
-                }
-            }
-            get(commits ? transaction.commit() : transaction.abort());
-        }
-        for (var topic : topics) {
-            try (var consumer = consumer(topic, SubscriptionType.Exclusive).subscribe()) {
-                equal(Check.sorted(consume(consumer, 4)), texts("ctrue", 0, 4), topic);
-                nothingMore(consumer);
-            }
-        }
-    }
-
-    /** Acknowledged in a transaction that is aborted, messages come again; in one that is committed, never. */
-    private void acknowledge() throws Exception {
-        try (var consumer = consumer(context.topic(), SubscriptionType.Shared).subscribe();
-                var producer = producer(context.topic(), false)) {
-            Check.send(producer, texts("a", 0, 10));
-            var messages = receive(consumer, 10);
-            var kept = begin();
-            var dropped = begin();
-            for (int number = 0; number < 10; number++) {
-                get(consumer.acknowledgeAsync(messages.get(number).getMessageId(), number < 5 ? dropped : kept));
-            }
-            nothingMore(consumer);
-            get(kept.commit());
-            nothingMore(consumer);
-            get(dropped.abort());
-            var again = receive(consumer, 5);
-            equal(Check.sorted(again.stream().map(Check::text).toList()), texts("a", 0, 5));
-            equal(again.get(0).getRedeliveryCount(), 1, "redelivery count");
-            for (var message : again) {
-                consumer.acknowledge(message);
-            }
-            backlog(0);
         }
     }
 
@@ -197,43 +143,6 @@ final class Transactions {
         }
     }
 
-    /** Some messages of a batch in one transaction, some in another one. */
-    private void acknowledgeOfBatch() throws Exception {
-        var shared = consumer(context.topic(), SubscriptionType.Shared);
-        try (var consumer = shared.subscribe(); var producer = producer(context.topic(), true)) {
-            Check.send(producer, texts("a", 0, 6));
-            var messages = receive(consumer, 6);
-            var kept = begin();
-            var dropped = begin();
-            for (int number = 0; number < 6; number++) {
-                get(consumer.acknowledgeAsync(messages.get(number).getMessageId(), number % 2 == 0 ? kept : dropped));
-            }
-            get(kept.commit());
-            get(dropped.abort());
-        }
-        try (var consumer = shared.subscribe()) {
-            equal(Check.sorted(consume(consumer, 3)), List.of("a0001", "a0003", "a0005"));
-            nothingMore(consumer);
-        }
-    }
-
-    private void conflict() throws Exception {
-        try (var consumer = consumer(context.topic(), SubscriptionType.Shared).subscribe();
-                var producer = producer(context.topic(), false)) {
-            Check.send(producer, texts("a", 0, 1));
-            var id = receive(consumer, 1).get(0).getMessageId();
-            var first = begin();
-            get(consumer.acknowledgeAsync(id, first));
-            var second = begin();
-            fails(PulsarClientException.TransactionConflictException.class,
-                    () -> get(consumer.acknowledgeAsync(id, second)));
-            get(second.abort());
-            nothingMore(consumer);
-            get(first.commit());
-            backlog(0);
-        }
-    }
-
     /** Nobody ends it, so the broker does. */
     private void timeout() throws Exception {
         try (var consumer = consumer(context.topic(), SubscriptionType.Shared).subscribe();
@@ -252,64 +161,5 @@ final class Transactions {
             fails(TransactionCoordinatorClientException.InvalidTxnStatusException.class, () -> get(transaction.commit()));
             nothingMore(output);
         }
-    }
-
-    /** A transaction that is over takes nothing more. */
-    private void ended() throws Exception {
-        try (var producer = producer(context.topic(), false)) {
-            var transaction = begin();
-            send(producer, transaction, texts("a", 0, 1));
-            get(transaction.commit());
-            fails(TransactionCoordinatorClientException.InvalidTxnStatusException.class, () -> get(transaction.abort()));
-            fails(TransactionCoordinatorClientException.InvalidTxnStatusException.class,
-                    () -> send(producer, transaction, texts("b", 0, 1)));
-        }
-    }
-
-    /** Plain messages behind an open transaction wait for it. */
-    private void plainBehind() throws Exception {
-        try (var consumer = consumer(context.topic(), SubscriptionType.Exclusive).subscribe();
-                var reader = client.newReader().topic(context.topic()).startMessageId(MessageId.earliest).create();
-                var producer = producer(context.topic(), false)) {
-            Check.send(producer, texts("before", 0, 1));
-            var transaction = begin();
-            send(producer, transaction, texts("in", 0, 1));
-            Check.send(producer, texts("behind", 0, 1));
-            equal(consume(consumer, 1), texts("before", 0, 1));
-            nothingMore(consumer);
-            equal(Check.text(reader.readNext()), "before0000");
-            that(!reader.hasMessageAvailable(), "an open transaction's message is available");
-            get(transaction.commit());
-            equal(consume(consumer, 2), List.of("in0000", "behind0000"));
-            that(reader.hasMessageAvailable(), "a committed message is not available");
-            equal(Check.text(reader.readNext()), "in0000");
-        }
-    }
-
-    /** Open transactions outlive an unload of the topics they are on. */
-    private void unload() throws Exception {
-        try (var consumer = consumer(context.topic(), SubscriptionType.Shared).subscribe();
-                var producer = producer(context.topic(), false)) {
-            Check.send(producer, texts("a", 0, 1));
-            var messages = receive(consumer, 1);
-            var kept = begin();
-            var dropped = begin();
-            send(producer, dropped, texts("dropped", 0, 2));
-            send(producer, kept, texts("kept", 0, 2));
-            get(consumer.acknowledgeAsync(messages.get(0).getMessageId(), kept));
-            context.unload(context.topic());
-            nothingMore(consumer);
-            send(producer, kept, texts("kept", 2, 4));
-            get(dropped.abort());
-            get(kept.commit());
-            equal(Check.sorted(consume(consumer, 4)), texts("kept", 0, 4));
-            nothingMore(consumer);
-            backlog(0);
-        }
-    }
-
-    private void backlog(int messages) throws Exception {
-        var wanted = "\"msgBacklog\":" + messages + ",";
-        Check.eventually(() -> context.stats(context.topic()).contains(wanted), "a backlog of " + messages);
     }
 }

@@ -1,1 +1,0 @@
-"""The compatibility matrix: scenario programs of many clients, against profiles and masks."""

@@ -1,1 +1,0 @@
-"""Scenario programs of the Python clients."""

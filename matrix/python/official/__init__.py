@@ -1,1 +1,0 @@
-"""The scenario program of the official Python client, on its C++ core."""

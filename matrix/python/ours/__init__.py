@@ -1,1 +1,0 @@
-"""The scenario program of Pulsarium's own client, under trio."""

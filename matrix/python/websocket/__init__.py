@@ -1,1 +1,0 @@
-"""The scenario program of websocket-client, a WebSocket library for Python."""
