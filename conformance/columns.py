@@ -146,6 +146,7 @@ def run(what: Run, report: Callable[[Cell], None] = lambda cell: None) -> list[C
     Several threads call `report`, one at a time.
     """
     lock = Lock()
+    runners: list[Runner] = []
     with (what.folder / CELLS).open("w", encoding="utf-8") as file:
 
         def arrived(cell: Cell) -> None:
@@ -155,23 +156,34 @@ def run(what: Run, report: Callable[[Cell], None] = lambda cell: None) -> list[C
                 report(cell)
 
         with ThreadPoolExecutor(1 if what.given else what.jobs) as pool:
-            columns = [pool.submit(_column, what, column, client, arrived) for column, client in what.columns()]
+            columns = [
+                pool.submit(_column, what, column, client, arrived, runners) for column, client in what.columns()
+            ]
             try:
                 return [cell for column in columns for cell in column.result()]
             except BaseException:
-                what.stopping.set()  # after Ctrl-C each column ends with its scenario, and stops its brokers
+                what.stopping.set()
+                for each in runners:
+                    each.kill()
                 raise
 
 
-def _column(what: Run, column: Column, client: Release | None, report: Callable[[Cell], None]) -> list[Cell]:
+def _column(
+    what: Run, column: Column, client: Release | None, report: Callable[[Cell], None], runners: list[Runner]
+) -> list[Cell]:
+    if what.stopping.is_set():
+        return []
     folder = what.folder / str(column)
     folder.mkdir(exist_ok=True)
     cells: list[Cell] = []
     with what.sides(column, folder) as sides:
         command, environment = (client.command, client.environment) if client else (what.command, {})
         runner = Runner(command, sides, column.profile, folder, environment)
+        runners.append(runner)
 
         def arrived(result: Result) -> None:
+            if runner.is_killed:
+                return
             cell = Cell.of(column, client.title if client else _title(runner), result, what.folder)
             cells.append(cell)
             report(cell)

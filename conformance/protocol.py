@@ -296,6 +296,10 @@ class Adapter:
             if answer is not None:
                 answer.arrived({"ok": None, "ended": True})
 
+    def kill(self) -> None:
+        """End the adapter at once. Its requests are answered with `AdapterFault`."""
+        self._process.kill()
+
     def stop(self, seconds: float = 5.0) -> None:
         """Close the adapter's input, and kill the adapter after `seconds`."""
         assert self._process.stdin is not None

@@ -97,6 +97,7 @@ class Runner:
         self._material = make(folder / "material")
         self._adapter: Adapter | None = None
         self.client: Client | None = None
+        self.is_killed = False
 
     def run(
         self, scenarios: Iterable[Scenario], report: Callable[[Result], None] = lambda result: None
@@ -192,6 +193,12 @@ class Runner:
         if self._adapter is not None:
             self._adapter.stop()
             self._adapter = None
+
+    def kill(self) -> None:
+        """Let the adapter end at once, from another thread. The result of its scenario says nothing then."""
+        self.is_killed = True
+        if self._adapter is not None:
+            self._adapter.kill()
 
     def _linted(
         self, scenario: Scenario, verdict: Verdict, reason: str, history: History

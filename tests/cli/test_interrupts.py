@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pytest
 from click.testing import CliRunner
 
-from pulsarium.cli.interrupts import GRACE_SECONDS, closing_at_ctrl_c
+from pulsarium.cli.interrupts import GRACE_SECONDS, INTERRUPTED, closing_at_ctrl_c
 from pulsarium.cli.main import cli
 from tests.cli.interrupts import HEEDED
 from tests.foreign.broker_process import Address, BrokerProcess
@@ -70,6 +70,33 @@ def test_a_shell_that_ignores_ctrl_c_is_obeyed() -> None:
             assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_ends_a_conformance_run_whose_client_hangs(tmp_path: Path) -> None:
+    """The adapter answers hello, and nothing else."""
+    begun = tmp_path / "begun"
+    adapter = (
+        "import json, sys, pathlib\n"
+        "for line in sys.stdin:\n"
+        "    request = json.loads(line)\n"
+        "    if request['do'] == 'hello':\n"
+        "        told = {'protocol': 2, 'topics': ['classic'], 'operations': ['open', 'close']}\n"
+        "        print(json.dumps({'id': request['id'], 'ok': told}), flush=True)\n"
+        "    else:\n"
+        f"        pathlib.Path({str(begun)!r}).touch()\n"
+    )
+    script = tmp_path / "adapter.py"
+    script.write_text(adapter)
+    line = [sys.executable, "-P", "-m", "pulsarium", "conformance", "client", "--report", str(tmp_path / "report")]
+    process = subprocess.Popen(
+        [*line, "--command", f"{sys.executable} {script}", "--scenario", "a-batch-is-one-entry"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    eventually(begun.exists, what="the adapter was asked")
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=20)
+    assert process.returncode == INTERRUPTED
 
 
 class Consuming(NamedTuple):
