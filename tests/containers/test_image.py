@@ -45,7 +45,7 @@ lint --live --start
 check --promises
 mask list
 state reset
-matrix --list
+conformance client --list
 conformance client --scenario routing-* --command '/opt/pulsarium/bin/python -P -m pulsarium.conformance.adapters.ours'
 explore --runs 1 -- true
 exec --data /tmp/kept -- pulsarium admin topics create kept
