@@ -15,7 +15,7 @@ from pulsarium.broker.session.session import sessions_of
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.wire import TOPIC, Bed, Individual, Shared, Type, Wire, frame_of, message_id, plain
 
-COUNT = 300  # ids of one command, each of which takes a slice of the loop's time
+COUNT = 900  # ids of one command, each of which takes a slice of the loop's time; a busy kernel carries bytes late
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +29,7 @@ def one_id_a_slice(monkeypatch: pytest.MonkeyPatch) -> None:
 async def owed(wire: Wire, sender: Wire) -> list[Position]:
     """Deliver messages to a Shared consumer that acknowledges none of them. Return their positions."""
     await wire.subscribe(type=Shared)
-    await wire.flow()
+    await wire.flow(2 * COUNT)
     positions = await sender.publish(*[plain(b"x")] * COUNT)
     await wire.messages(COUNT)
     return positions
