@@ -99,7 +99,8 @@ KNOWN: Final = (
         "java-v5", OF_JAVA_V5, "pulsar-5.0-m1", {OF_JAVA_V5[0]: "the error of an absent topic is a general one"}
     ),
     KnownClient("go", CLASSIC, failures=GO_FAILURES),
-    KnownClient("rust", CLASSIC[2::8], failures=RUST_FAILURES),
+    # Its seeks fail by chance: the closed consumer subscribes again by itself.
+    KnownClient("rust", [name for name in CLASSIC[2::8] if "seek" not in name], failures=RUST_FAILURES),
     KnownClient("node", CLASSIC[3::8]),
     # The client does not follow redirects of lookups.
     KnownClient("flex", ["messages-arrive-in-order", "a-batch-is-acknowledged-with-all-its-messages"], brokers=1),
