@@ -136,11 +136,14 @@ def client(
             limit_of(name)
     except ValueError as error:
         raise RequestRefused(f"--mask: {error}") from None
+    try:
+        given = Given(broker, admin_url) if broker and admin_url else None
+    except ValueError as error:
+        raise RequestRefused(f"--broker {error}") from None
     if broker and masks != ["none"]:
         raise RequestRefused("--mask is for the brokers of this process: leave it away with --broker")
     folder = _folder(report)
     clients = [] if command else _prepared(_split(names))
-    given = Given(broker, admin_url) if broker and admin_url else None
     what = Run(chosen, folder, clients, shlex.split(command or ""), profiles, masks, jobs, brokers, given)
     cells = _run(what)
     if any(each.is_bad for each in cells):
@@ -218,8 +221,6 @@ def _run(what: Run) -> list[Cell]:
     try:
         with closing_at_ctrl_c():
             run(what, arrived)
-    except ValueError as error:
-        raise RequestRefused(f"--broker {error}") from None
     finally:
         if cells:
             for note in report.contradictions(cells):

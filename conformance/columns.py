@@ -16,6 +16,7 @@ from pathlib import Path
 from threading import Event, Lock
 from typing import Any, Final
 
+from pulsarium.broker.lab.capture.proxy import ProxiedBroker
 from pulsarium.conformance.clients import Release
 from pulsarium.conformance.run import Result, Runner, Verdict
 from pulsarium.conformance.scenario import SCENARIOS, Scenario
@@ -103,6 +104,10 @@ class Given:
     url: str
     admin_url: str
 
+    def __post_init__(self) -> None:
+        """Raise `ValueError` for a URL that the kit cannot take."""
+        ProxiedBroker.of(self.url)
+
 
 @dataclass(frozen=True)
 class Run:
@@ -134,7 +139,7 @@ class Run:
         ]
 
     def sides(self, column: Column, folder: Path) -> AbstractContextManager[GivenSides | OurSides]:
-        """Return the brokers of a column. Raise `ValueError` for the URL of a given broker that the kit cannot take."""
+        """Return the brokers of a column."""
         if self.given:
             return given_broker(self.given.url, self.given.admin_url, folder)
         return our_brokers(column.profile, limit_of(column.mask), number=self.brokers)

@@ -46,7 +46,6 @@ class Bug:
         self._value: Any = value if self._kind == "instead" else json.loads(value) if value else None
         self._asked: dict[int, Mapping[str, Any]] = {}
         self._received: Counter[str] = Counter()
-        self._consumers: dict[int, str] = {}
         self._times = 0
         self._lock = threading.Lock()
 
@@ -54,8 +53,6 @@ class Bug:
         """Return what the adapter is asked in place of a request, or None when it is not asked at all."""
         with self._lock:
             self._asked[request["id"]] = dict(request)
-            if request["do"] in _RECEIVES:
-                self._consumers[request["id"]] = request["consumer"]
         if self._kind in ("unsends", "unsends-second") and request["do"] == "send":
             if self._kind == "unsends-second":
                 del request["messages"][1:2]
@@ -101,11 +98,12 @@ class Bug:
 
     def acknowledgements(self, answer: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Return requests that come before an answer is told."""
-        consumer = self._consumers.pop(answer["id"], "")
-        if self._kind != "acknowledges" or not consumer:
+        with self._lock:
+            asked = self._asked.get(answer["id"], {})
+        if self._kind != "acknowledges" or asked.get("do") not in _RECEIVES:
             return []
         messages = answer.get("ok", {}).get("messages", [])
-        return [{"do": "acknowledge", "consumer": consumer, "message": each["id"]} for each in messages]
+        return [{"do": "acknowledge", "consumer": asked["consumer"], "message": each["id"]} for each in messages]
 
     def _changed(self, consumer: str, messages: list[dict[str, Any]]) -> Sequence[Mapping[str, Any]]:
         told: list[dict[str, Any]] = []

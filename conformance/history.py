@@ -55,7 +55,7 @@ class History:
     """The entries of SEND commands."""
     findings: list[BrokenRule] = field(default_factory=list)
     ended: bool = False
-    """Whether a connection has ended."""
+    """True once a connection has ended."""
 
     def names(self) -> list[str]:
         """Return the commands of clients by name, in order."""

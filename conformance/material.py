@@ -47,20 +47,6 @@ class Material:
             "tlsKeyFilePath": str(self.folder / "server.key"),
         }
 
-    def requested(self) -> dict[str, str]:
-        """Return the parts of a program's request: paths of PEM files, and tokens."""
-        return {
-            "public_key": str(self.folder / "public.pem"),
-            "private_key": str(self.folder / "private.pem"),
-            "authority": str(self.folder / "authority.pem"),
-            "token": self.token,
-            "wrong_token": self.wrong_token,
-        }
-
-    def options(self) -> list[str]:
-        """Return options of `pulsarium serve` for a broker with token authentication and TLS."""
-        return [word for name, value in self.settings().items() for word in ("--set", f"{name}={value}")]
-
 
 def make(folder: Path) -> Material:
     """Generate all files, with certificates that are valid for a day."""

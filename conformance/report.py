@@ -60,10 +60,15 @@ class Table:
 
     def title(self, column: Column) -> str:
         """Return a client's name and version, with profile and mask where the run has several of them."""
-        told = [next(each.title for each in self.cells if each.column == column)]
-        told += [column.profile] if len(self.profiles) > 1 else []
-        told += [column.mask] if column.mask != NO_MASK else []
-        return ", ".join(told)
+        return self._named(column, *([column.profile] if len(self.profiles) > 1 else []))
+
+    def short_title(self, column: Column) -> str:
+        """Return a title for a table of one profile."""
+        return self._named(column)
+
+    def _named(self, column: Column, *more: str) -> str:
+        client = next(each.title for each in self.cells if each.column == column)
+        return ", ".join([client, *more, *([column.mask] if column.mask != NO_MASK else [])])
 
     def counts(self, column: Column, scenarios: Iterable[Scenario] | None = None) -> Counter[Verdict]:
         """Return the number of results of each verdict, of some scenarios or of all."""
@@ -191,7 +196,7 @@ def overview(table: Table) -> str:
     parts = [f"{summary(table.cells)}.\n"]
     for profile in table.profiles:
         columns = [each for each in table.columns if each.profile == profile]
-        rows = [["subject", *(_short_title(table, each) for each in columns)], ["---", *(":-:" for _ in columns)]]
+        rows = [["subject", *(table.short_title(each) for each in columns)], ["---", *(":-:" for _ in columns)]]
         for subject, scenarios in table.groups.items():
             shares = [_emphasized(table.counts(each, scenarios)) for each in columns]
             if any(share != "–" for share in shares):
@@ -205,7 +210,7 @@ def failures(table: Table) -> str:
     """Return each reason for a failure, by client."""
     found: dict[str, dict[str, dict[str, None]]] = {}  # without the profile: each scenario once
     for column, reasons in table.reasons.items():
-        told = found.setdefault(_short_title(table, column), {})
+        told = found.setdefault(table.short_title(column), {})
         for reason, names in reasons.items():
             told.setdefault(_escaped(reason), {}).update(dict.fromkeys(f"`{name}`" for name in names))
     lines = ["### What failed\n"]
@@ -222,16 +227,12 @@ def details(table: Table) -> str:
     parts = [f"{legend}.\n"]
     for profile in table.profiles:
         columns = [each for each in table.columns if each.profile == profile]
-        rows = [["scenario", *(_short_title(table, each) for each in columns)], ["---", *(":-:" for _ in columns)]]
+        rows = [["scenario", *(table.short_title(each) for each in columns)], ["---", *(":-:" for _ in columns)]]
         for subject, scenarios in table.groups.items():
             rows.append([f"**{subject}**", *("" for _ in columns)])
             rows += [[f"`{each.name}`", *(_sign(table.at(each, column)) for column in columns)] for each in scenarios]
         parts.append(f"### Profile {profile}\n\n{_lines(rows)}")
     return "\n".join(parts)
-
-
-def _short_title(table: Table, column: Column) -> str:
-    return table.title(column).replace(f", {column.profile}", "")
 
 
 def _emphasized(counts: Counter[Verdict]) -> str:
