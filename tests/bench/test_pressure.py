@@ -218,12 +218,12 @@ def test_a_pulse_tells_the_longest_time_between_two_answers() -> None:
         threading.Thread(target=broker, args=(listener,), daemon=True).start()
         with Pulse(f"pulsar://127.0.0.1:{listener.getsockname()[1]}") as pulse:
             assert stopped.wait(60)
-            threading.Event().wait(0.05)  # the pause that the pulse must measure
+            threading.Event().wait(0.3)  # the pause that the pulse must measure
             went_on.set()
         assert ended.wait(60)
-    assert pulse.gap >= 0.05
-    assert max(pulse.waits) >= 0.05
-    assert len([wait for wait in pulse.waits if wait > 0.025]) > 1  # a PING does not wait for the previous PONG
+    assert pulse.gap > 0.1  # a busy machine may carry the last PONG before the pause late
+    assert max(pulse.waits) > 0.1
+    assert len([wait for wait in pulse.waits if wait > 0.05]) > 1  # a PING does not wait for the previous PONG
 
 
 WORK = Work("pulsar://127.0.0.1:1", "persistent://public/default/t", 10, 10, 0, "http://127.0.0.1:1")
