@@ -1,4 +1,4 @@
-"""`pulsarium conformance`: test clients for conformance with what Pulsar's documents demand."""
+"""`pulsarium conformance`: test clients for conformance with Pulsar's documents, and brokers with a real Pulsar."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import shlex
 import signal
 import tempfile
 from collections.abc import Collection, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -16,12 +17,14 @@ from pulsarium.cli.grouped import Commands
 from pulsarium.cli.interrupts import closing_at_ctrl_c
 from pulsarium.cli.refusal import RequestRefused, RunRefused
 from pulsarium.cli.terminal import styled
+from pulsarium.conformance.recordings.releases import RELEASES
 from pulsarium.conformance.skeletons import LANGUAGES, skeleton
 from pulsarium.proto.errors import look_for
 
 if TYPE_CHECKING:
     from pulsarium.conformance.clients import Release
     from pulsarium.conformance.columns import Cell, Run
+    from pulsarium.conformance.recordings.replay import Verdict
     from pulsarium.conformance.scenario import Scenario
 
 _LOG_LINES: Final = 30
@@ -30,7 +33,7 @@ _COLORS: Final = {"pass": "green", "fail": "red", "error": "red", "unsupported":
 
 @click.group(cls=Commands)
 def conformance() -> None:
-    """Test clients for conformance with what Pulsar's documents demand, and see which features work with which client.
+    """Test clients against what Pulsar's documents demand, and brokers against recordings of a real Pulsar.
 
     A scenario is one sentence of a document. An adapter is a small program that lets the scenarios drive a client.
     """
@@ -262,6 +265,107 @@ def adapter(command: str) -> None:
             click.echo("\n".join(log[-_LOG_LINES:]) or "(empty)")
     if bad:
         raise SystemExit(1)
+
+
+@conformance.command()
+@click.argument("scenarios", nargs=-1, metavar="[SCENARIO]...")
+@click.option("--url", metavar="URL", help="The broker's service URL, pulsar://HOST:PORT.")
+@click.option("--admin-url", metavar="URL", help="The broker's REST API.")
+@click.option(
+    "--release",
+    type=click.Choice(list(RELEASES)),
+    default="4.2.4",
+    show_default=True,
+    help="Compare with recordings of this release. Those of 5.0.0-M1 are of scalable topics.",
+)
+@click.option(
+    "--conf",
+    default="lab",
+    show_default=True,
+    metavar="NAME",
+    help="Compare with the recorded broker that had this broker.conf: lab, stock (stock switches, a keep-alive of"
+    " 3 s) or auth (tokens); of scalable topics lab, slow or off.",
+)
+@click.option("--show-conf", is_flag=True, help="Print that broker.conf, for the broker to test, and exit.")
+@click.option("--texts", is_flag=True, help="Compare the wording of errors too.")
+@click.option(
+    "--report",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Write the report to DIR.  [default: a new folder]",
+)
+@click.option("--list", "show", is_flag=True, help="List the scenarios and exit.")
+def broker(
+    scenarios: Sequence[str],
+    url: str | None,
+    admin_url: str | None,
+    release: str,
+    conf: str,
+    show_conf: bool,
+    texts: bool,
+    report: Path | None,
+    show: bool,
+) -> None:
+    """Compare a broker with a real Pulsar, frame by frame: for authors of brokers and proxies.
+
+    The frames that a raw client exchanged with a real Pulsar were recorded. The same client plays them against your
+    broker, and each answer is compared: fields of frames, their order on a connection, closings, REST answers. Times,
+    ids of ledgers, ports, generated names and what Pulsar does not repeat itself are not compared. SCENARIO is a
+    number, a range such as 025-033 or a part of a name; without one, all are played.
+
+    Give the broker the settings of the recorded one, and begin with an empty broker: scenarios create the tenant tr,
+    and delete and create namespaces in it. What differs is played once again, because a busy machine may not grant a
+    broker the time that a scenario gives it.
+
+    \b
+    Start a broker with the recorded settings, and compare it:
+      pulsarium conformance broker --show-conf > broker.conf
+      pulsarium conformance broker --url pulsar://localhost:6650 --admin-url http://localhost:8080
+    \b
+    Some scenarios, in the order of names:
+      pulsarium conformance broker --list
+      pulsarium conformance broker --url pulsar://localhost:6650 --admin-url http://localhost:8080 seek 025-033
+
+    DIR receives NAME.jsonl, the frames of your broker; NAME.diff, the answers that differ, with - for those of the
+    real Pulsar; and broker.xml (JUnit). The exit code is 1 when a scenario differs.
+    """
+    from pulsarium.conformance.recordings import replay
+    from pulsarium.conformance.recordings.catalogue import CatalogueError, named, recorded
+
+    chosen = RELEASES[release]
+    if conf not in chosen.configs:
+        raise RequestRefused(f"--conf {conf}: recordings of {release} have {', '.join(chosen.configs)}")
+    if show_conf:
+        click.echo((chosen.folder / chosen.configs[conf]).read_text(), nl=False)
+        return
+    try:
+        wanted = named(recorded(chosen.folder, conf), scenarios)
+    except CatalogueError as error:
+        raise RequestRefused(str(error)) from None
+    if show:
+        for each in wanted:
+            click.echo(f"{each.name:40} {each.purpose}")
+        return
+    if url is None or admin_url is None:
+        raise RequestRefused("pass both --url and --admin-url of the broker to compare")
+    try:
+        given = replay.Broker.running(url, admin_url)
+    except replay.BrokerError as error:
+        raise RunRefused(str(error)) from None
+    folder = _folder(report)
+    with closing_at_ctrl_c():
+        verdicts = replay.Replay(folder, texts, chosen).run(wanted, lambda _: nullcontext(given), 1, _tell)
+    for path in replay.write(verdicts, folder):
+        click.echo(path)
+    click.echo(replay.summary(verdicts))
+    if not all(each.equal for each in verdicts):
+        raise SystemExit(1)
+
+
+def _tell(verdict: Verdict) -> None:
+    click.echo(styled(verdict.line, fg="green" if verdict.equal else "red"))
+    if verdict.trouble:
+        click.echo(f"    {verdict.trouble}")
 
 
 @conformance.command()

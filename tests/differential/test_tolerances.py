@@ -6,7 +6,7 @@ import pytest
 
 from pulsarium.broker.web.admin.topic.internal_stats import NO_CURSOR
 from yardsticks.differential.tolerances import MOMENTS, READER, SEEKER, TOLERANCES, Moment, Tolerance, moment, needed
-from yardsticks.replay.catalogue import DIFFERENCES
+from yardsticks.replay.expectations import DIFFERENCES
 
 NO_SET = "ackSet is null"
 

@@ -36,6 +36,14 @@ class Address:
     service_url: str
     admin_url: str
 
+    @classmethod
+    def parse(cls, urls: str) -> Address:
+        """Return the broker at `pulsar://host:port,http://host:port`. Raise `ValueError` for another form."""
+        service_url, _, admin_url = (part.strip().rstrip("/") for part in urls.partition(","))
+        if not service_url.startswith("pulsar://") or not admin_url.startswith("http"):
+            raise ValueError(f"{urls!r} is not of the form pulsar://HOST:PORT,http://HOST:PORT")
+        return cls(service_url, admin_url)
+
     @property
     def port(self) -> int:
         return urlsplit(self.service_url).port or 0
@@ -53,10 +61,7 @@ def is_pulsarium() -> bool:
 def given_address() -> Address | None:
     """Return the running broker that the environment names, or None."""
     given = os.environ.get(ADDRESS)
-    if not given:
-        return None
-    service_url, admin_url = (part.strip().rstrip("/") for part in given.split(","))
-    return Address(service_url, admin_url)
+    return Address.parse(given) if given else None
 
 
 class BrokerProcess:

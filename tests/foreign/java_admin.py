@@ -15,12 +15,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from pulsarium.conformance.recordings.releases import PULSAR_4
+
 from .broker_process import Address, BrokerProcess, is_pulsarium
 from .recorded import comparable, parsed
 from .toolchains import ADMIN, java_command
 
 EXPECTED = ADMIN.folder / "expected.jsonl"
-CONFIG = ADMIN.folder.parents[1] / "transcripts" / "standalone.conf"
+CONFIG = PULSAR_4.folder / "standalone.conf"
 """Configuration of the recorded broker."""
 SECONDS = 150
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pulsarium.conformance.recordings.releases import PULSAR_4
 from pulsarium.proto.commands import COMMANDS, CommandSpec, Direction, parse, parse_plain_send
 from pulsarium.proto.errors import CommandError
 from pulsarium.proto.framing import FrameDecoder, frame
 from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand, CommandSend, FeatureFlags, ProtocolVersion
 from tests.proto.golden import golden_frames
-
-TRANSCRIPTS = Path(__file__).parents[1] / "transcripts"
 
 specs = pytest.mark.parametrize("spec", COMMANDS.values(), ids=lambda spec: spec.name)
 
@@ -140,7 +138,7 @@ def test_reused_message_forgets() -> None:
 def test_every_recorded_frame() -> None:
     """Commands of all transcripts are the same bytes after they are parsed and serialized."""
     command, count = BaseCommand(), 0
-    for path in sorted(TRANSCRIPTS.glob("*.jsonl")):
+    for path in sorted(PULSAR_4.folder.glob("*.jsonl")):
         for record in map(json.loads, path.read_text().splitlines()):
             if record.get("dir") != "b2c" or "raw" not in record:
                 continue

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pulsarium.broker.model.compaction.raw import RawMessage, pack, position_of, unpack
 from pulsarium.broker.model.ledger.position import Position
+from pulsarium.conformance.recordings.releases import PULSAR_4
 from pulsarium.proto import batch
 from pulsarium.proto.compaction import ALONE, Keyed, open_entry, rewrite
 from pulsarium.proto.compression import compress, decompress
@@ -19,7 +19,7 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.model.compaction.topics import keyed_batch
 from tests.broker.wire import batch_of, plain
 
-TRANSCRIPT = Path(__file__).parents[1] / "transcripts" / "095-compaction.jsonl"
+TRANSCRIPT = PULSAR_4.folder / "095-compaction.jsonl"
 EXAMPLE = (("k0", b"v0"), ("k0", b"v1"), ("k1", b"v0"), ("k1", b""))
 
 

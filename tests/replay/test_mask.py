@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from yardsticks.recorder.compare import apart, compare, load, load_masks
-from yardsticks.recorder.mask import main, unsteady, written
-from yardsticks.recorder.releases import TRANSCRIPTS
+from pulsarium.conformance.recordings.compare import apart, compare, load, load_masks
+from pulsarium.conformance.recordings.mask import main, unsteady, written
+from pulsarium.conformance.recordings.releases import PULSAR_4
 
 HEAD = '{"scenario": "s"}'
 
@@ -72,7 +72,7 @@ def test_a_mask_of_recordings_that_agree_is_empty(tmp_path: Path) -> None:
 @pytest.mark.parametrize("texts", [False, True])
 def test_the_mask_names_answers_that_were_recorded(texts: bool) -> None:
     strangers = []
-    for name, streams in load_masks(TRANSCRIPTS, texts).items():
-        said = load(TRANSCRIPTS / f"{name}.jsonl", texts)
+    for name, streams in load_masks(PULSAR_4.folder, texts).items():
+        said = load(PULSAR_4.folder / f"{name}.jsonl", texts)
         strangers += [(name, stream) for stream, places in streams.items() for n in places if n >= len(said[stream])]
     assert strangers == []

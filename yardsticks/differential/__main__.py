@@ -12,7 +12,6 @@ from pathlib import Path
 import trio
 
 from tests.foreign.broker_process import Address
-from yardsticks.replay.brokers import BrokerError, foreign
 
 from .delays import apart, measure, table
 from .run import Outcome, brokers, run
@@ -104,7 +103,7 @@ def main() -> int:
             print(line, file=sys.stderr, flush=True)
 
     try:
-        real = None if options.against is None else foreign(options.against).address
+        real = None if options.against is None else Address.parse(options.against)
         with (
             tempfile.TemporaryDirectory(prefix="pulsarium-differential-") as folder,
             brokers(Path(folder), real) as pair,
@@ -112,7 +111,7 @@ def main() -> int:
             if options.delays is not None:
                 return compare_delays(*pair, options.delays, seed)
             outcome = run(*pair, seed, options.operations, options.jobs, shrink=options.shrink, tell=tell)
-    except (BrokerError, AssertionError) as error:
+    except (ValueError, AssertionError) as error:
         print(f"differential: {error}", file=sys.stderr)
         return 2
     print("\n" + summary(outcome))

@@ -20,7 +20,6 @@ from hypothesis.internal.constants_ast import Constants
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.foreign.broker_process import Address
-from yardsticks.replay.brokers import foreign
 
 from .pair import Divergence, Pair
 from .rules import Everything
@@ -85,7 +84,7 @@ def work(
 
 
 if __name__ == "__main__":
-    ours, real = (foreign(urls).address for urls in sys.argv[1:3])
+    ours, real = map(Address.parse, sys.argv[1:3])
     lines, sys.stdout = sys.stdout, sys.stderr  # hypothesis prints to standard output
     seed, operations, least = map(int, sys.argv[3:6])
     words = {word: word in sys.argv for word in ("shrink", "survey")}

@@ -10,10 +10,10 @@ from typing import Any
 
 from google.protobuf.message import DecodeError, Message
 
+from pulsarium.conformance.recordings.releases import PULSAR_4
 from pulsarium.proto.framing import FrameDecoder, frame
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
-TRANSCRIPTS = Path(__file__).parents[2] / "tests" / "transcripts"
 LONGEST = 60  # chunks of one conversation, at most
 
 #: The number of a connection, and bytes that its client sent.
@@ -23,7 +23,7 @@ Chunk = tuple[int, bytes]
 @cache
 def conversations() -> list[list[Chunk]]:
     """Return the chunks that the clients of each transcript sent."""
-    return [_conversation(path) for path in sorted(TRANSCRIPTS.glob("*.jsonl"))]
+    return [_conversation(path) for path in sorted(PULSAR_4.folder.glob("*.jsonl"))]
 
 
 def _conversation(path: Path) -> list[Chunk]:

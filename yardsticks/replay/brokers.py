@@ -1,48 +1,17 @@
-"""The brokers to replay against: one that runs somewhere, or fresh `pulsarium serve` processes of our own."""
+"""Fresh `pulsarium serve` processes to replay against."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
-from tests.foreign.broker_process import Address, BrokerProcess
-from yardsticks.recorder.releases import PULSAR_4, Release
+from pulsarium.conformance.recordings.releases import PULSAR_4, Release
+from pulsarium.conformance.recordings.replay import Broker, BrokerError
+from tests.foreign.broker_process import BrokerProcess
 
 DEFAULT = "pip"
 """The default profile of `pulsarium serve`."""
-
-
-class BrokerError(RuntimeError):
-    """A failure to get a broker for the replay, with the reason."""
-
-
-@dataclass(frozen=True)
-class Broker:
-    """A broker to replay against. `process` is None when the replay did not start the broker."""
-
-    address: Address
-    process: BrokerProcess | None = None
-
-    @property
-    def binary(self) -> str:
-        """Return the host and port of the binary protocol."""
-        return self.address.service_url.removeprefix("pulsar://")
-
-    def obituary(self) -> str | None:
-        """Return the end of the log of a broker that has ended, or None while the broker runs."""
-        if self.process is None or self.process.running:
-            return None
-        return f"the broker is gone; its log ends:\n{self.process.tail()}"
-
-
-def foreign(urls: str) -> Broker:
-    """Return the broker at `pulsar://host:port,http://host:port`. Raise `BrokerError` for another form."""
-    service_url, comma, admin_url = (part.strip().rstrip("/") for part in urls.partition(","))
-    if not service_url.startswith("pulsar://") or not comma or not admin_url.startswith("http"):
-        raise BrokerError(f"{urls!r} is not of the form pulsar://HOST:PORT,http://HOST:PORT")
-    return Broker(Address(service_url, admin_url))
 
 
 @contextmanager
@@ -56,13 +25,12 @@ def pulsarium(
     except AssertionError as error:
         raise BrokerError(str(error)) from None
     try:
-        yield Broker(process.address, process)
+        address = process.address
+        yield Broker(address.service_url, address.admin_url, is_own=True, obituary=lambda: _obituary(process))
     finally:
         if process.running:
             process.stop(seconds=120)  # a kill would lose the coverage data
 
 
-@contextmanager
-def as_is(broker: Broker) -> Iterator[Broker]:
-    """Yield a running broker, and do not stop the broker afterwards."""
-    yield broker
+def _obituary(process: BrokerProcess) -> str | None:
+    return None if process.running else f"the broker is gone; its log ends:\n{process.tail()}"

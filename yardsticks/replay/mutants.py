@@ -7,9 +7,11 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pulsarium.conformance.recordings.catalogue import Recorded
+from pulsarium.conformance.recordings.replay import Replay
+
 from . import report
-from .catalogue import Known, Scenario
-from .replay import Replay
+from .expectations import Known
 
 UNSEEN = frozenset(
     {
@@ -34,7 +36,7 @@ UNSEEN = frozenset(
 """Fields that compare.py masks, and those that name an answer."""
 
 
-def unnoticed(replay: Replay, scenarios: Sequence[Scenario], known: Mapping[str, Known], count: int) -> list[str]:
+def unnoticed(replay: Replay, scenarios: Sequence[Recorded], known: Mapping[str, Known], count: int) -> list[str]:
     """Change `count` fields, one at a time, of what was recorded of `scenarios`; return the changes that passed.
 
     Only answers that must come are changed: an answer that a real broker does not repeat is not compared, and without

@@ -7,13 +7,13 @@ from collections.abc import Collection
 from functools import partial
 from pathlib import Path
 
-from yardsticks.recorder.releases import PULSAR_4, Release
+from pulsarium.conformance.recordings.releases import PULSAR_4, Release
+from pulsarium.conformance.recordings.replay import Replay, Verdict
 
 from . import report
 from .brokers import pulsarium
-from .catalogue import load
+from .expectations import load
 from .mutants import unnoticed
-from .replay import Replay, Verdict
 
 
 class SecondPlay(UserWarning):
@@ -21,17 +21,17 @@ class SecondPlay(UserWarning):
 
 
 def replay(
-    numbers: Collection[int],
     folder: Path,
     jobs: int,
+    numbers: Collection[int] | None = None,
     profile: str = "lab",
     behaviour: str | None = None,
     release: Release = PULSAR_4,
 ) -> None:
-    """Fail with what each broker said otherwise than the one recorded with that profile."""
-    catalogue = load(release.folder)
-    known = catalogue.known(behaviour or release.behavior)
-    scenarios = [s for s in catalogue.of_profile(profile) if s.number in numbers]
+    """Play scenarios, by default all of the profile; fail with what a broker said otherwise than the recorded one."""
+    expected = load(release)
+    known = expected.known(behaviour or release.behavior)
+    scenarios = [s for s in expected.of_profile(profile) if numbers is None or s.number in numbers]
 
     def good(verdict: Verdict) -> bool:
         return report.good(verdict, known)
@@ -40,7 +40,7 @@ def replay(
     verdicts = Replay(folder, release=release).run(scenarios, new_broker, jobs, lambda verdict: None, good)
     if again := report.second_plays(verdicts):
         warnings.warn(again, SecondPlay, stacklevel=1)
-    failed = report.failures(verdicts, known, numbers)
+    failed = report.failures(verdicts, known)
     shown = [f"{report.line(v, known)}\n{report.details(v)}" for v in failed]
     assert not failed, "\n".join(["", *shown, "scripts/conformance -v NUMBER plays one of them again"])
     assert {v.scenario.number for v in verdicts} == {s.number for s in scenarios} != set()
@@ -48,9 +48,9 @@ def replay(
 
 def play_and_change_fields(numbers: Collection[int], folder: Path, count: int, release: Release = PULSAR_4) -> None:
     """Fail with the changes of single fields of a broker's answers that the comparison does not notice."""
-    catalogue = load(release.folder)
-    known = catalogue.known(release.behavior)
-    scenarios = [s for s in catalogue.of_profile("lab") if s.number in numbers]
+    expected = load(release)
+    known = expected.known(release.behavior)
+    scenarios = [s for s in expected.of_profile("lab") if s.number in numbers]
     player = Replay(folder, release=release)
     verdicts = player.run(scenarios, partial(pulsarium, "lab", folder, release=release), 2, lambda verdict: None)
     fine = [verdict.scenario for verdict in verdicts if report.good(verdict, known)]

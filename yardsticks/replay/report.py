@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from .catalogue import Known
-from .replay import Verdict
+from pulsarium.conformance.recordings import replay
+from pulsarium.conformance.recordings.replay import Verdict
+
+from .expectations import Known
 
 
 def line(verdict: Verdict, known: Mapping[str, Known]) -> str:
     """Return a line such as `equal    12 of 12  001-connect-versions`, with the remark of a known difference."""
-    word = "TROUBLE" if verdict.trouble else "equal" if verdict.equal else "DIFFER"
-    text = f"{word:7} {verdict.same:4} of {verdict.total:4}  {verdict.scenario.name}"
+    text = verdict.line
     if excuse := known.get(verdict.scenario.name):
         text += "  (equal now: take it off the list)" if verdict.equal else f"  (known: {excuse.reason})"
         if unlisted := excuse.unlisted(verdict.answers):
@@ -21,7 +22,7 @@ def line(verdict: Verdict, known: Mapping[str, Known]) -> str:
 
 def details(verdict: Verdict) -> str:
     """Return the trouble and the differences as text."""
-    return "\n".join(text for text in (verdict.trouble, verdict.differences, *verdict.answers) if text)
+    return "\n".join(text for text in (verdict.trouble, verdict.words, *verdict.answers) if text)
 
 
 def good(verdict: Verdict, known: Mapping[str, Known]) -> bool:
@@ -30,16 +31,13 @@ def good(verdict: Verdict, known: Mapping[str, Known]) -> bool:
     return verdict.equal or (excuse is not None and not verdict.trouble and not excuse.unlisted(verdict.answers))
 
 
-def failures(verdicts: Sequence[Verdict], known: Mapping[str, Known], counting: Collection[int]) -> list[Verdict]:
-    """Return the verdicts that are not good, of the scenarios with a number in `counting`."""
-    return [v for v in verdicts if v.scenario.number in counting and not good(v, known)]
+def failures(verdicts: Sequence[Verdict], known: Mapping[str, Known]) -> list[Verdict]:
+    """Return the verdicts that are not good."""
+    return [v for v in verdicts if not good(v, known)]
 
 
 def summary(verdicts: Sequence[Verdict], failed: Sequence[Verdict], seconds: float) -> str:
-    equal = sum(v.equal for v in verdicts)
-    same, total = sum(v.same for v in verdicts), sum(v.total for v in verdicts)
-    share = 100 * same / total if total else 0.0
-    text = f"{equal} of {len(verdicts)} scenarios equal, {same} of {total} answers ({share:.1f}%), {seconds:.0f} s"
+    text = f"{replay.summary(verdicts)}, {seconds:.0f} s"
     if again := second_plays(verdicts):
         text += f"; {again}"
     return text + (f"; NOT AS REQUIRED: {', '.join(v.scenario.name for v in failed)}" if failed else "")

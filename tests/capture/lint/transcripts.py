@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pulsarium.capture.file import CaptureRecord, CaptureWriter, EventKind, Header
+from pulsarium.conformance.recordings.releases import PULSAR_4
 from pulsarium.proto.commands import Direction
 
-FOLDER = Path(__file__).parents[2] / "transcripts"
+FOLDER = PULSAR_4.folder
 _SENDERS = {"c2b": Direction.CLIENT, "b2c": Direction.BROKER}
 _CLOSED = {"closed_by_broker": Direction.BROKER, "closed_by_client": Direction.CLIENT}
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from yardsticks.replay.catalogue import DIFFERENCES
+from yardsticks.replay.expectations import DIFFERENCES
 from yardsticks.replay.rest import excuses, report
 from yardsticks.replay.rest.command import everything
 from yardsticks.replay.rest.mutants import unnoticed

@@ -32,7 +32,7 @@ def test_every_scenario_is_answered_as_recorded(tmp_path: Path) -> None:
     found: list[str] = []
     with pulsarium("lab", tmp_path, "websocket", behaviour="pulsar-4.2") as broker:
         for name, scenario in SCENARIOS.items():
-            with Play(broker.address.admin_url, name) as play:
+            with Play(broker.admin_url, name) as play:
                 scenario(play)
             found += differences(name, play.lines)
     assert Counter(found) == Counter(list(excused()))

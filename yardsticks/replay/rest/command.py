@@ -9,8 +9,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..brokers import Broker, BrokerError, foreign, pulsarium
-from ..catalogue import DIFFERENCES
+from pulsarium.conformance.recordings.replay import Broker, BrokerError
+from tests.foreign.broker_process import Address
+
+from ..brokers import pulsarium
+from ..expectations import DIFFERENCES
 from . import excuses, report
 from .player import Played, play
 from .recording import Call, load
@@ -42,8 +45,8 @@ def played_on(broker: Broker, *, auth: bool) -> tuple[list[Played], list[Call]]:
     """Return the answers of a broker, and the calls that were left out because ours has no such route."""
     lines = load(auth=auth)
     calls = [line for line in lines if isinstance(line, Call) and line.recorded]
-    absent = excuses.absent_calls(calls) if broker.process else []
-    played = list(play(broker.address, lines, absent))
+    absent = excuses.absent_calls(calls) if broker.is_own else []
+    played = list(play(broker, lines, absent))
     if gone := broker.obituary():
         raise BrokerError(gone)
     return played, absent
@@ -64,8 +67,11 @@ def everything(folder: Path) -> report.Findings:
 def run(options: argparse.Namespace, folder: Path) -> int:
     known = excuses.load()
     begin = time.monotonic()
-    against = options.against
-    findings = report.judge(*played_on(foreign(against), auth=False)) if against else everything(folder)
+    if options.against:
+        given = Address.parse(options.against)
+        findings = report.judge(*played_on(Broker(given.service_url, given.admin_url), auth=False))
+    else:
+        findings = everything(folder)
     wrong = report.unexcused(findings, known)
     for verdict in findings.unequal:
         if options.resources and verdict.call.resource not in options.resources:
@@ -89,6 +95,6 @@ def main(words: Sequence[str]) -> int:
             print("conformance: docs/differences.md does not hold these reasons of differs.toml:", *silent, sep="\n  ")
         with tempfile.TemporaryDirectory(prefix="pulsarium-conformance-") as folder:
             return run(options, Path(folder))
-    except BrokerError as error:
+    except (BrokerError, ValueError) as error:
         print(f"conformance: {error}", file=sys.stderr)
         return 2

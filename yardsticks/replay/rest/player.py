@@ -11,7 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from tests.foreign.broker_process import Address
+from pulsarium.conformance.recordings.replay import Broker
 
 from .recording import Answer, Call, Step
 from .steps import Clients
@@ -29,9 +29,9 @@ class Played:
     seconds: float
 
 
-def play(address: Address, lines: Iterable[Call | Step], skipped: Collection[Call] = ()) -> Iterator[Played]:
+def play(broker: Broker, lines: Iterable[Call | Step], skipped: Collection[Call] = ()) -> Iterator[Played]:
     """Make all calls in order but the `skipped` ones. Do not yield calls without a recorded answer."""
-    with closing(Caller(address)) as caller, closing(Clients(address.service_url, caller.get)) as clients:
+    with closing(Caller(broker)) as caller, closing(Clients(broker.service_url, caller.get)) as clients:
         for line in lines:
             if isinstance(line, Step):
                 clients.take(line.name)
@@ -46,8 +46,8 @@ def play(address: Address, lines: Iterable[Call | Step], skipped: Collection[Cal
 class Caller:
     """A client of the admin API, with one connection."""
 
-    def __init__(self, address: Address) -> None:
-        self._host = f"127.0.0.1:{address.http_port}"
+    def __init__(self, broker: Broker) -> None:
+        self._host = broker.admin_url.removeprefix("http://")
         self._connection = http.client.HTTPConnection(self._host, timeout=TIMEOUT)
         self.names: dict[tuple[str, str], str] = {}
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
-CONFIG = Path(__file__).resolve().parents[3] / "tests" / "transcripts" / "standalone.conf"
+from pulsarium.conformance.recordings.releases import PULSAR_4
+
+CONFIG = PULSAR_4.folder / "standalone.conf"
 """The configuration of the transcripts' broker."""
 
 

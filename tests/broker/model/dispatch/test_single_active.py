@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from pathlib import Path
 from random import Random
 from types import SimpleNamespace
 from typing import Any, cast
@@ -18,12 +17,13 @@ from pulsarium.broker.model.dispatch.selector import hash_of
 from pulsarium.broker.model.dispatch.single_active import RING_POINTS, SingleActiveDispatcher
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.reasons import Reason
+from pulsarium.conformance.recordings.releases import PULSAR_4
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.model.dispatch.sharing import reason
 from tests.broker.steps import steps_of
 from tests.broker.wire import TOPIC, Bed, Failover, Type, Wire, batch_of, plain, serving
 
-VECTORS = Path(__file__).parents[3] / "transcripts" / "139-failover-vectors.jsonl"
+VECTORS = PULSAR_4.folder / "139-failover-vectors.jsonl"
 Exclusive = pb.CommandSubscribe.Exclusive
 
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 from pulsarium.broker.model.dispatch.selector import Selector
 from pulsarium.broker.model.subscription.base import Consumer
 from pulsarium.broker.model.subscription.options import HashRanges, KeySharedOptions, Range
+from pulsarium.conformance.recordings.releases import PULSAR_4
 from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-
-TRANSCRIPTS = Path(__file__).parents[4] / "transcripts"
 
 
 @dataclass(eq=False)
@@ -44,7 +42,7 @@ class PersistentSubscription:
 
 def lines(number: int) -> Iterator[dict[str, Any]]:
     """Read the lines of a transcript."""
-    (path,) = TRANSCRIPTS.glob(f"{number:03}-*.jsonl")
+    (path,) = PULSAR_4.folder.glob(f"{number:03}-*.jsonl")
     for line in path.read_text().splitlines():
         yield json.loads(line)
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
-TRANSCRIPTS = Path(__file__).parents[4] / "transcripts"
+from pulsarium.conformance.recordings.releases import PULSAR_4
 
 
 def recorded(scenario: str, index: int = 0) -> Any:
     """Return the stats that a real broker answered in a transcript."""
-    (path,) = TRANSCRIPTS.glob(f"{scenario}-*.jsonl")
+    (path,) = PULSAR_4.folder.glob(f"{scenario}-*.jsonl")
     bodies = [json.loads(line) for line in path.read_text().splitlines() if '"rest"' in line]
     return [each["body"] for each in bodies if each["rest"].endswith("tats")][index]
 

@@ -1,0 +1,35 @@
+"""The recordings: whose they are, where they are, and how to replay them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+_HERE: Final = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Release:
+    """Recordings of a release. `configs` names the broker.conf file of each recorded broker.
+
+    `behavior` is the profile of ours that answers as the release does. `scalable` tells the scenarios of scalable
+    topics, in which our broker's clock is moved in place of waiting.
+    """
+
+    name: str
+    configs: Mapping[str, str]
+    behavior: str
+    scalable: bool = False
+
+    @property
+    def folder(self) -> Path:
+        return _HERE / self.name
+
+
+_CLASSIC: Final = {"lab": "standalone.conf", "stock": "stock.conf", "auth": "auth.conf"}
+_SCALABLE: Final = {"lab": "standalone.conf", "slow": "standalone.conf", "off": "off.conf"}
+PULSAR_4: Final = Release("4.2.4", _CLASSIC, behavior="pulsar-4.2")
+PULSAR_5_M1: Final = Release("5.0.0-M1-scalable", _SCALABLE, behavior="pulsar-5.0-m1", scalable=True)
+RELEASES: Final = {release.name: release for release in (PULSAR_4, PULSAR_5_M1)}

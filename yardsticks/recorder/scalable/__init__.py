@@ -1,9 +1,0 @@
-"""The scenarios of scalable topics, by subject. Their numbers and slugs name the recordings in ../pulsar-5 and stay."""
-
-from __future__ import annotations
-
-from . import common, controller, legacy, lists, lookup, rest, scaling, segments, transactions
-
-ALL = [each for _, each in sorted(common.SCENARIOS.items())]
-
-__all__ = ["ALL", "controller", "legacy", "lists", "lookup", "rest", "scaling", "segments", "transactions"]
