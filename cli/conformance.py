@@ -339,7 +339,7 @@ def broker(
         click.echo((chosen.folder / chosen.configs[conf]).read_text(), nl=False)
         return
     try:
-        wanted = named(recorded(chosen.folder, conf), scenarios)
+        wanted = named(recorded(chosen, conf), scenarios)
     except CatalogueError as error:
         raise RequestRefused(str(error)) from None
     if show:

@@ -1,4 +1,4 @@
-"""Find recorded scenarios: those of a folder, and those that a user names."""
+"""Find recorded scenarios: those of a release, and those that a user names."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from pulsarium.conformance.recordings.releases import Release
 
 
 class CatalogueError(ValueError):
@@ -24,9 +26,9 @@ class Recorded:
     seconds: float
 
 
-def recorded(folder: Path, profile: str | None = None) -> Sequence[Recorded]:
-    """Return the scenarios with a recording in a folder, all or those of a profile."""
-    found = [_recorded(path) for path in sorted(folder.glob("[0-9]*.jsonl"))]
+def recorded(release: Release, profile: str | None = None) -> Sequence[Recorded]:
+    """Return the recorded scenarios of a release, all or those of a profile."""
+    found = [_recorded(path) for path in release.paths().values()]
     return [each for each in found if profile in (None, each.profile)]
 
 

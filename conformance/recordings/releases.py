@@ -15,21 +15,31 @@ class Release:
     """Recordings of a release. `configs` names the broker.conf file of each recorded broker.
 
     `behavior` is the profile of ours that answers as the release does. `scalable` tells the scenarios of scalable
-    topics, in which our broker's clock is moved in place of waiting.
+    topics, in which our broker's clock is moved in place of waiting. A release that answers a scenario as its `base`
+    does has no recording of its own.
     """
 
     name: str
     configs: Mapping[str, str]
     behavior: str
     scalable: bool = False
+    base: Release | None = None
 
     @property
     def folder(self) -> Path:
+        """Return the folder of its own recordings, their mask and its broker.conf files."""
         return _HERE / self.name
+
+    def paths(self) -> Mapping[str, Path]:
+        """Return the recording of each scenario by its name, those of the base too, in the order of names."""
+        own = {path.stem: path for path in self.folder.glob("[0-9]*.jsonl")}
+        return dict(sorted({**(self.base.paths() if self.base else {}), **own}.items()))
 
 
 _CLASSIC: Final = {"lab": "standalone.conf", "stock": "stock.conf", "auth": "auth.conf"}
 _SCALABLE: Final = {"lab": "standalone.conf", "slow": "standalone.conf", "off": "off.conf"}
 PULSAR_4: Final = Release("4.2.4", _CLASSIC, behavior="pulsar-4.2")
+PULSAR_5: Final = Release("5.0.1", _CLASSIC, behavior="pulsar-5.0", base=PULSAR_4)
+PULSAR_5_SCALABLE: Final = Release("5.0.1-scalable", _SCALABLE, behavior="pulsar-5.0", scalable=True)
 PULSAR_5_M1: Final = Release("5.0.0-M1-scalable", _SCALABLE, behavior="pulsar-5.0-m1", scalable=True)
-RELEASES: Final = {release.name: release for release in (PULSAR_4, PULSAR_5_M1)}
+RELEASES: Final = {release.name: release for release in (PULSAR_4, PULSAR_5, PULSAR_5_SCALABLE, PULSAR_5_M1)}

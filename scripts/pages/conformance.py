@@ -79,7 +79,7 @@ def conformance_page() -> str:
     """Return the text of docs/conformance.md."""
     clients = ", ".join(f"`{name}` ({Release(name).title})" for name in CLIENTS)
     kinds = ", ".join(KINDS)
-    counts = {name: len(recorded(release.folder)) for name, release in RELEASES.items()}
+    counts = {name: len(recorded(release)) for name, release in RELEASES.items()}
     introduction = _INTRODUCTION.format(
         count=len(SCENARIOS),
         protocol=PROTOCOL,

@@ -14,7 +14,7 @@ from pulsarium.conformance.recordings.replay import Broker, BrokerError, Replay,
 from yardsticks.replay import report
 from yardsticks.replay.expectations import Known
 
-LAB = recorded(PULSAR_4.folder, "lab")
+LAB = recorded(PULSAR_4, "lab")
 NOWHERE = Broker("pulsar://127.0.0.1:1", "http://127.0.0.1:1")
 
 
