@@ -94,7 +94,7 @@ class Cluster(Surrounded):
         self.turn.every_turn(self.cache.trim)
         self.publish_buffer = PublishBuffer(self.turn, self.cache, config.maxMessagePublishBufferSizeInMB << 20)
         self.turn.every_turn(self.publish_buffer.review)
-        self.metadata = Metadata(self.turn, config.clusterName)
+        self.metadata = Metadata(self.turn, config.clusterName, config.defaultNumberOfSystemNamespaceBundles)
         self.dynamic = DynamicSettings(config, self.metadata.records)
         self.config: Config = self.dynamic.config
         config = self.config
@@ -387,11 +387,12 @@ class Broker(Surrounded):
     def listener(self, name: str = "") -> Listener | None:
         """Return the URLs for LOOKUP (advertisedListeners), or None for an unknown listener."""
         listeners = self._listeners
-        if name:
+        internal = self.config.internalListenerName
+        if name and (listeners or name != internal):
             found = listeners.get(name)
             return found if found is not None and (found.pulsar or found.pulsar_ssl) else None
         if listeners:
-            return listeners[self.config.internalListenerName or next(iter(listeners))]
+            return listeners.get(internal) or next(iter(listeners.values()))
         return self.listener_at(self.advertised_address)
 
     def listener_at(self, host: str) -> Listener:

@@ -35,7 +35,10 @@ SUBSCRIBES = (pb.CommandSubscribe, pb.CommandScalableTopicSubscribe)
 
 
 class Words(NamedTuple):
-    """Pulsar's texts for a client without permission: `refused`, and `failed` for a failed check, "" for its error."""
+    """Pulsar's texts for a client without permission: `refused`, and `failed` for a failed check, "" for its error.
+
+    `{topic}` stands for the topic's name.
+    """
 
     refused: str
     failed: str = ""
@@ -51,8 +54,11 @@ WORDS: Final[Mapping[int, Words]] = {
     pb.BaseCommand.SCALABLE_TOPIC_LOOKUP: Words("Client is not authorized to ScalableTopicLookup"),
     pb.BaseCommand.SCALABLE_TOPIC_SUBSCRIBE: Words("Client is not authorized to ScalableTopicSubscribe"),
     pb.BaseCommand.WATCH_SCALABLE_TOPICS: Words("Client is not authorized to WatchScalableTopics"),
-    pb.BaseCommand.GET_SCHEMA: Words("Client is not authorized to Get Schema"),
-    pb.BaseCommand.GET_OR_CREATE_SCHEMA: Words("Client is not authorized to Get Or Create Schema"),
+    pb.BaseCommand.GET_SCHEMA: Words("Client is not authorized to get the schema of {topic}"),
+    pb.BaseCommand.GET_OR_CREATE_SCHEMA: Words(
+        "org.apache.pulsar.broker.service.BrokerServiceException$NotAuthorizedException: "
+        "Client is not authorized to add a schema to {topic}"
+    ),
     pb.BaseCommand.GET_TOPICS_OF_NAMESPACE: Words(
         "Client is not authorized to GetTopicsOfNamespace",
         "Exception occurred while trying to authorize GetTopicsOfNamespace",
@@ -105,7 +111,7 @@ def check(session: Session, command: int, needs: Needs, cmd: Any) -> RefusedComm
         return RefusedCommand(words.failed or f"org.apache.pulsar.broker.web.RestException: {error}")
     except WrongSubscriptionName as error:
         return RefusedCommand(f"org.apache.pulsar.broker.PulsarServerException: {error}")
-    return None if allowed else RefusedCommand(words.refused)
+    return None if allowed else RefusedCommand(words.refused.replace("{topic}", str(target.topic)))
 
 
 def allows(session: Session, needs: Needs, target: OperationTarget) -> bool:

@@ -11,6 +11,7 @@ from pulsarium.broker.clock import instant_text
 from pulsarium.broker.commands.registry import handles
 from pulsarium.broker.commands.transaction import join
 from pulsarium.broker.logs import PartLog
+from pulsarium.broker.model.cursor.managed_cursor import BEHIND_THE_END
 from pulsarium.broker.model.cursor.pending_record import PendingEntry
 from pulsarium.broker.model.cursor.records import NO_PROPERTIES, CursorProperties
 from pulsarium.broker.model.errors import BrokerServiceError, NotAllowedError, TransactionConflictError
@@ -48,7 +49,7 @@ def flow(session: Session, cmd: pb.CommandFlow, trailing: bytes) -> None:
 
 @handles(pb.BaseCommand.ACK)
 def ack(session: Session, cmd: pb.CommandAck, trailing: bytes) -> None:
-    """Acknowledge messages. Ids that make no sense change nothing, and their answer is success."""
+    """Acknowledge messages. Ids that make no sense change nothing; the profile decides whether they get an error."""
     if cmd.ack_type == Individual or not cmd.properties:
         _ack(session, cmd, NO_PROPERTIES)
     elif len(cmd.properties) <= PROPERTIES_AT_ONCE:
@@ -87,6 +88,8 @@ def _ack(session: Session, cmd: pb.CommandAck, properties: CursorProperties) -> 
         consumer.acked_ms = subscription.topic.now_ms()
     elif isinstance(subscription, PersistentSubscription):
         batch_acks = session.broker.config.acknowledgmentAtBatchIndexLevelEnabled
+        if reply is not None and session.broker.profile.invalid_acknowledgements_fail:
+            _tell_invalid(reply, subscription, cmd)
         step = _ids_a_step(subscription)
         if cmd.ack_type == Individual and len(cmd.message_id) > step:
             session.gate.handle_in_slices(_acknowledge_many(session, consumer, subscription, cmd, reply, step))
@@ -107,6 +110,20 @@ def _ack(session: Session, cmd: pb.CommandAck, properties: CursorProperties) -> 
         return
     if reply is not None:
         session.broker.turn.after_commit(lambda error: _answer(session, reply, error))
+
+
+def _tell_invalid(reply: pb.CommandAckResponse, subscription: PersistentSubscription, cmd: pb.CommandAck) -> None:
+    """Make the reply an error when an id cannot be acknowledged. The other ids are acknowledged all the same."""
+    cursor, why = subscription.cursor, ""
+    if cmd.ack_type == Individual:
+        end = cursor.ledger.last_confirmed
+        if any((signed(each.ledgerId), signed(each.entryId)) > end for each in cmd.message_id):
+            why = BEHIND_THE_END
+    elif (through := _cumulative(subscription, cmd)) is not None:
+        why = cursor.why_not_through(Position(signed(through.ledgerId), signed(through.entryId)))
+    if why:
+        reply.error = pb.UnknownError
+        reply.message = f"org.apache.bookkeeper.mledger.ManagedLedgerException: {why}"
 
 
 def _acknowledge(

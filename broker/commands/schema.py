@@ -83,21 +83,25 @@ def get_or_create_schema(session: Session, cmd: pb.CommandGetOrCreateSchema, tra
 
 
 def _get_or_create(session: Session, cmd: pb.CommandGetOrCreateSchema, schema: SchemaData) -> None:
-    try:
-        name = name_of(session, cmd.topic)
-    except InvalidTopicName as error:
-        raise CloseConnection(str(error)) from None
     broker = session.broker
     reply = pb.CommandGetOrCreateSchemaResponse(request_id=cmd.request_id)
     try:
-        topic = broker.topics.find(name)
-        reply.schema_version = of_producer(broker.schemas, topic, None if schema.type == "NONE" else schema)
-    except TopicNotFoundError:
-        reply.error_code = pb.TopicNotFound
-        reply.error_message = f"Topic not found {name}"
-    except SchemaError as error:
-        reply.error_code = error.code
-        reply.error_message = error.java_text
+        name = name_of(session, cmd.topic)
+    except InvalidTopicName as error:
+        if broker.profile.faulty_schema_topics_close:
+            raise CloseConnection(str(error)) from None
+        reply.error_code = pb.InvalidTopicName
+        reply.error_message = str(error)
+    else:
+        try:
+            topic = broker.topics.find(name)
+            reply.schema_version = of_producer(broker.schemas, topic, None if schema.type == "NONE" else schema)
+        except TopicNotFoundError:
+            reply.error_code = pb.TopicNotFound
+            reply.error_message = f"Topic not found {name}"
+        except SchemaError as error:
+            reply.error_code = error.code
+            reply.error_message = error.java_text
     if reply.error_message:
         session.note_refusal(pb.BaseCommand.GET_OR_CREATE_SCHEMA, cmd, reply.error_code, reply.error_message)
     answer = pb.BaseCommand(type=pb.BaseCommand.GET_OR_CREATE_SCHEMA_RESPONSE, getOrCreateSchemaResponse=reply)

@@ -214,8 +214,9 @@ def _check_listeners(config: Config, places: Mapping[str, str]) -> None:
         listeners = parse_listeners(config.advertisedListeners)
     except ValueError as error:
         raise ConfigError(places["advertisedListeners"], "advertisedListeners", str(error)) from None
-    if config.internalListenerName and config.internalListenerName not in listeners:
-        reason = f"{config.internalListenerName!r} is not a listener of advertisedListeners ({', '.join(listeners)})"
+    internal = config.internalListenerName if "internalListenerName" in places else ""
+    if internal and internal not in listeners:
+        reason = f"{internal!r} is not a listener of advertisedListeners ({', '.join(listeners)})"
         raise ConfigError(places["internalListenerName"], "internalListenerName", reason)
 
 

@@ -51,7 +51,9 @@ class Config(ConnectionConfig):
         None, "Host in the URLs that the broker gives to clients; unset: localhost; advertisedListeners take precedence"
     )
     advertisedListeners: str = key("", "Named URLs for clients, as name:pulsar://host:port, separated by commas")
-    internalListenerName: str = key("", "Default listener among advertisedListeners; unset: the first")
+    internalListenerName: str = key(
+        "", "Default listener among advertisedListeners; unset: the first, or its only URLs"
+    )
     brokerServicePortTls: int | None = key(
         None, "Port of the binary protocol over TLS; 0 takes a free port; unset: none", low=0, high=65535
     )
@@ -337,6 +339,9 @@ class Config(ConnectionConfig):
     # Namespaces and tenants
     defaultNumberOfNamespaceBundles: int = key(
         4, "Bundles of a new namespace without a number", low=1, high=MOST_BUNDLES
+    )
+    defaultNumberOfSystemNamespaceBundles: int = key(
+        0, "Bundles of pulsar/system in a new cluster; 0: as of other namespaces", low=0, high=MOST_BUNDLES
     )
     maxNamespacesPerTenant: int = key(
         0, "Namespaces of a tenant above which it gets no more; 0: no limit. As in Pulsar, a tenant gets one more"

@@ -67,6 +67,13 @@ class Profile:
     unload_forgets: when a topic is loaded, forget the acknowledgements that 4.2.4 does not read back. These are parts
     of batches, unless the cursor has too many ranges for the metadata store, and ranges beyond the number stored.
     chunks_are_duplicates: when a topic is loaded, a chunk counts as its whole message for deduplication.
+    invalid_acknowledgements_fail: an ACK with a request id gets an error when it names an entry that does not exist
+    yet, or is cumulative and before the mark-delete position (5.0.1). Earlier releases answer success.
+    empty_sets_keep_batches: a cumulative ACK whose ack set has no bits left does not acknowledge the batch itself.
+    faulty_schema_topics_close: GET_OR_CREATE_SCHEMA with a topic name that is none closes the connection.
+    scalable_partitions_unasked: PARTITIONED_METADATA of an absent scalable topic that must not be created answers 0.
+    silent_non_persistent_failover: consumers of a Failover subscription of a non-persistent topic get no
+    ACTIVE_CONSUMER_CHANGE when one of them becomes active.
     abandoned_consumers_refuse: refuse a SUBSCRIBE with the id of a consumer that was closed before it existed.
     refused_producers_stay_exclusive: a producer that claimed exclusive access stays the owner if the topic refuses it
     then (because it is terminated, or being unloaded). Producers that wait behind it get no answer.
@@ -110,6 +117,11 @@ class Profile:
     chunks_stall: bool = False
     unload_forgets: bool = False
     chunks_are_duplicates: bool = False
+    invalid_acknowledgements_fail: bool = False
+    empty_sets_keep_batches: bool = False
+    faulty_schema_topics_close: bool = False
+    scalable_partitions_unasked: bool = False
+    silent_non_persistent_failover: bool = False
     abandoned_consumers_refuse: bool = False
     refused_producers_stay_exclusive: bool = False
     entry_buckets: bool = True
@@ -165,6 +177,10 @@ PULSAR_4_2: Final = Profile(
     chunks_stall=True,
     unload_forgets=True,
     chunks_are_duplicates=True,
+    empty_sets_keep_batches=True,
+    faulty_schema_topics_close=True,
+    scalable_partitions_unasked=True,
+    silent_non_persistent_failover=True,
     abandoned_consumers_refuse=True,
     refused_producers_stay_exclusive=True,
     separate_publish_times=True,
@@ -186,7 +202,7 @@ def _older(
     )
 
 
-# 5.0.0-M1 as recorded, and 5.0.1 as its published code says
+# as recorded
 PULSAR_5_0_M1: Final = replace(
     PULSAR_4_2,
     name="pulsar-5.0-m1",
@@ -201,10 +217,31 @@ PULSAR_5_0_M1: Final = replace(
 PULSAR_5_0: Final = replace(
     PULSAR_5_0_M1,
     name="pulsar-5.0",
+    defaults=(
+        ("authenticateOriginalAuthData", True),
+        ("internalListenerName", "internal"),
+        ("defaultNumberOfSystemNamespaceBundles", 64),
+        ("defaultNumberOfNamespaceBundles", 32),
+        ("dispatcherMaxReadBatchSize", 500),
+        ("keySharedLookAheadMsgInReplayThresholdPerConsumer", 4000),
+        ("keySharedLookAheadMsgInReplayThresholdPerSubscription", 40_000),
+        ("managedLedgerMaxUnackedRangesToPersist", 200_000),
+        ("managedLedgerMaxUnackedRangesToPersistInMetadataStore", 200_000),
+        ("managedLedgerMaxBatchDeletedIndexToPersist", 200_000),
+        ("managedLedgerInfoCompressionType", "LZ4"),
+        ("managedCursorInfoCompressionType", "LZ4"),
+    ),
     server_version="Pulsar Server5.0.1",
     unknown=frozenset(),
     entry_buckets=True,
     lookup_creates=True,
+    leaves_schemas_open=False,
+    chunks_stall=False,
+    invalid_acknowledgements_fail=True,
+    empty_sets_keep_batches=False,
+    faulty_schema_topics_close=False,
+    scalable_partitions_unasked=False,
+    silent_non_persistent_failover=False,
 )
 
 # From the protocol library of each release. A release that is not listed is like the one before it.

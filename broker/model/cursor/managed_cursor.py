@@ -57,6 +57,9 @@ from pulsarium.proto.generated import MLDataFormats_pb2 as ml
 SAVE_DELAY = 0.1  # seconds; acknowledgements without a waiting client are saved at least this often
 
 
+BEHIND_THE_END = "Invalid mark deleted position"
+
+
 class ManagedCursor:
     """The acknowledgements and the read position of one subscription in a managed ledger.
 
@@ -236,6 +239,17 @@ class ManagedCursor:
         self._move_mark(position)
         self._advance()
         return True
+
+    def why_not_through(self, position: Position) -> str:
+        """Return why Pulsar refuses to acknowledge everything up to `position`, or an empty text."""
+        if position > self.ledger.last_confirmed:
+            return BEHIND_THE_END
+        if position >= self.mark_delete:
+            return ""
+        return (
+            "org.apache.bookkeeper.mledger.impl.ManagedCursorImpl$MarkDeletingMarkedPosition: Mark deleting an already "
+            f"mark-deleted position. Current mark-delete: {self.mark_delete} -- attempted mark delete: {position}"
+        )
 
     def _advance(self) -> None:
         """Advance the mark-delete position over the acknowledged entries behind it, also in later ledgers."""

@@ -9,7 +9,7 @@ Order is not promised, and an entry that is delivered again goes to whoever can 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pulsarium.broker.model.dispatch.sharing import SharingDispatcher
@@ -27,8 +27,7 @@ def is_last_chunk(metadata: pb.MessageMetadata) -> bool:
 class SharedDispatcher(SharingDispatcher):
     """Deliver up to dispatcherMaxRoundRobinBatchSize entries to one consumer, then go on to the next.
 
-    All chunks of a message go to the consumer that got the first one. A chunk is set aside while no consumer has
-    its first chunk.
+    All chunks of a message go to the consumer that got one of them before, in whatever order they come.
     """
 
     type = pb.CommandSubscribe.Shared
@@ -38,7 +37,6 @@ class SharedDispatcher(SharingDispatcher):
         self._in_a_row = subscription.topic.stores.config.dispatcherMaxRoundRobinBatchSize
         # consumers by the uuid of a message whose last chunk has not gone out yet
         self._chunked: dict[str, Consumer] = {}
-        self._orphans: dict[str, list[Position]] = {}
 
     def remove_consumer(self, consumer: Consumer) -> None:
         for uuid in [uuid for uuid, owner in self._chunked.items() if owner is consumer]:
@@ -103,33 +101,17 @@ class SharedDispatcher(SharingDispatcher):
         return self._holds_back_chunk(consumer, position, metadata)
 
     def _holds_back_chunk(self, consumer: Consumer, position: Position, metadata: pb.MessageMetadata) -> bool:
-        uuid = metadata.uuid
-        owner = self._chunked.get(uuid)
-        if owner is None:
-            if metadata.chunk_id != 0:
-                self._orphans.setdefault(uuid, []).append(position)
-                return True
-            owner = self._chunked[uuid] = consumer
-            self._again(self._orphans.pop(uuid, ()))
+        owner = self._chunked.setdefault(metadata.uuid, consumer)
         if owner is not consumer:
             self._wait_for(owner, position)
             return True
         if is_last_chunk(metadata):
-            del self._chunked[uuid]
+            del self._chunked[metadata.uuid]
         return False
 
     def _forget_everything(self) -> None:
         super()._forget_everything()
         self._chunked.clear()
-        self._orphans.clear()
-
-    def undelivered(self) -> list[Iterable[Position]]:
-        return [*super().undelivered(), *self._orphans.values()]
-
-    def why(self, position: Position, metadata: pb.MessageMetadata) -> Reason:
-        if position in self._orphans.get(metadata.uuid, ()):
-            return Reason.ORPHAN_CHUNK
-        return super().why(position, metadata)
 
 
 @dataclass(slots=True)
@@ -142,7 +124,8 @@ class Gone:
 class StallingSharedDispatcher(SharedDispatcher):
     """Shared as in Pulsar 4.2.4, where chunks stop the entries behind them.
 
-    A chunk that its owner cannot take goes back into `replay`, which comes before all new entries.
+    A chunk that its owner cannot take, or that comes before the first chunk of its message, goes back into `replay`,
+    which comes before all new entries.
 
     The owner of a message is the consumer that got its first chunk. A consumer that leaves stays the owner until it
     gets the last chunk, or until the topic is unloaded.

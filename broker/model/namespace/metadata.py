@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from urllib.parse import quote, unquote
 
 from pulsarium.broker.model.errors import NotAllowedError
+from pulsarium.broker.model.namespace.policies import bundles_data, even_boundaries
 from pulsarium.broker.model.policy.without_effect import Notices
 from pulsarium.broker.storage.interface import Done
 from pulsarium.proto.topic_name import TopicName
@@ -101,8 +102,9 @@ STANDALONE_NAMESPACES = (("public", "default"), ("pulsar", "system"))
 class Metadata:
     """The metadata of a cluster, in memory and at Pulsar's paths in the store. All changes use these methods."""
 
-    def __init__(self, keeps: Keeps, cluster: str) -> None:
+    def __init__(self, keeps: Keeps, cluster: str, system_bundles: int = 0) -> None:
         self.cluster = cluster
+        self._system_bundles = system_bundles  # defaultNumberOfSystemNamespaceBundles
         self.clusters: dict[str, Json] = {}  # data of clusters that was set over REST
         self.tenants: dict[str, Json] = {}
         self.namespaces: dict[str, Json] = {}  # policies by "tenant/namespace", as REST shows them
@@ -153,7 +155,10 @@ class Metadata:
         if not self.tenants:
             for tenant, namespace in STANDALONE_NAMESPACES:
                 self.put_tenant(tenant, {"adminRoles": [], "allowedClusters": [self.cluster]})
-                self.put_namespace(f"{tenant}/{namespace}", {"replication_clusters": [self.cluster]})
+                first: Json = {"replication_clusters": [self.cluster]}
+                if tenant == "pulsar" and self._system_bundles:
+                    first["bundles"] = bundles_data(even_boundaries(self._system_bundles))
+                self.put_namespace(f"{tenant}/{namespace}", first)
 
     # clusters
 

@@ -558,7 +558,8 @@ class NonPersistentSubscription(Subscription):
 
     @property
     def failover_delay_ms(self) -> int | None:
-        return None  # without a cursor nothing is read again, so there is nothing to wait for
+        # without a cursor nothing is read again, so there is nothing to wait for
+        return None if self.topic.stores.profile.silent_non_persistent_failover else 0
 
     def publish(self, entry: bytes) -> None:
         """Deliver an entry now, or drop it."""

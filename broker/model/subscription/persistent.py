@@ -342,10 +342,11 @@ class PersistentSubscription(Subscription):
         """Acknowledge all entries through `position`; with an ack set, up to a message inside that batch."""
         before, acks = self.cursor.mark_delete, self.cursor.individual_acks
         acked_before = len(acks) if acks else 0
-        if ack_set:
+        if any(ack_set):
             self.cursor.ack_cumulative(self.cursor.ledger.previous(position))
-            if any(ack_set):
-                self.cursor.ack_batch(position, ack_set)
+            self.cursor.ack_batch(position, ack_set)
+        elif ack_set and self.topic.stores.profile.empty_sets_keep_batches:
+            self.cursor.ack_cumulative(self.cursor.ledger.previous(position))
         else:
             self.cursor.ack_cumulative(position)
         # cumulative acknowledgements are frequent, and a timestamp would slow them down

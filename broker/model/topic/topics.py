@@ -182,7 +182,8 @@ class Topics:
         partitioned, the first request creates one, or raises `NotAllowedError` at maxTopicsPerNamespace.
         """
         partitions = self._metadata.partitions_of(name)
-        if partitions or self.exists(name) or name.is_scalable:
+        unasked = name.is_scalable and (create or self._stores.profile.scalable_partitions_unasked)
+        if partitions or self.exists(name) or unasked:
             return partitions
         if not (create and self.may_auto_create(name)):
             return None

@@ -54,11 +54,14 @@ REFUSED: dict[str, tuple[int, dict[str, Any], str]] = {
         {"watcher_id": 1, "namespace": NAMESPACE, "topics_pattern": ".*"},
         "Proxy Client is not authorized to watchTopicList",
     ),
-    "schema": (Type.GET_SCHEMA, {"topic": TOPIC}, "Client is not authorized to Get Schema"),
+    "schema": (Type.GET_SCHEMA, {"topic": TOPIC}, f"Client is not authorized to get the schema of {TOPIC}"),
     "new schema": (
         Type.GET_OR_CREATE_SCHEMA,
         {"topic": TOPIC, "schema": STRING},
-        "Client is not authorized to Get Or Create Schema",
+        (
+            "org.apache.pulsar.broker.service.BrokerServiceException$NotAuthorizedException: "
+            f"Client is not authorized to add a schema to {TOPIC}"
+        ),
     ),
 }
 # commands with other answers, and the grants that they need

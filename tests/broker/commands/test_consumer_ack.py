@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pulsarium.broker.config import Config
+from pulsarium.broker.config.profile import PULSAR_4_2, PULSAR_5_0
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
@@ -305,10 +306,40 @@ async def test_cumulative_acks_may_end_inside_a_batch(bed: Bed, wire: Wire, send
     messages = await wire.messages(2)
     assert [message.position for message in messages] == positions[1:]
     assert messages[0].command.ack_set == [0b100]
-    await wire.ack(type=Cumulative, message_id=[message_id(positions[1], ack_set=[0])])  # changes nothing, as in Pulsar
-    assert bed.subscription().cursor.mark_delete == positions[0]
-    await wire.ack(message_id=[message_id(positions[1], ack_set=[0])])  # this acknowledges the batch
+    await wire.ack(type=Cumulative, message_id=[message_id(positions[1], ack_set=[0])])
     assert bed.subscription().cursor.mark_delete == positions[1]
+
+
+@pytest.mark.serving(profile=PULSAR_4_2)
+async def test_in_4_2_a_cumulative_ack_without_bits_leaves_the_batch(bed: Bed, wire: Wire, sender: Wire) -> None:
+    await wire.subscribe()
+    positions = await sender.publish(plain(b"a"), batch_of(b"b", b"c"))
+    await wire.ack(type=Cumulative, message_id=[message_id(positions[1], ack_set=[0])])
+    assert bed.subscription().cursor.mark_delete == positions[0]
+    await wire.ack(message_id=[message_id(positions[1], ack_set=[0])])  # an individual one acknowledges the batch
+    assert bed.subscription().cursor.mark_delete == positions[1]
+
+
+@pytest.mark.serving(profile=PULSAR_5_0)
+async def test_in_5_0_an_acknowledgement_that_cannot_be_is_an_error(wire: Wire, sender: Wire) -> None:
+    async def told(position: Position, ack_type: int = Cumulative) -> pb.CommandAckResponse:
+        answer = await wire.ask(Type.ACK, consumer_id=0, ack_type=ack_type, message_id=[message_id(position)])
+        assert isinstance(answer, pb.CommandAckResponse)
+        return answer
+
+    await wire.subscribe()
+    first, last = await sender.publish(plain(b"a"), plain(b"b"))
+    assert not (await told(last)).HasField("error")
+    backwards = await told(first)
+    assert backwards.error == pb.UnknownError
+    assert f"Current mark-delete: {last} -- attempted mark delete: {first}" in backwards.message
+    behind = Position(last.ledger_id, last.entry_id + 1)
+    for refused in (await told(behind), await told(behind, Individual)):
+        assert (refused.error, refused.message.rpartition(": ")[2]) == (
+            pb.UnknownError,
+            "Invalid mark deleted position",
+        )
+    assert not (await told(last)).HasField("error")
 
 
 @pytest.mark.serving(Config(acknowledgmentAtBatchIndexLevelEnabled=False))

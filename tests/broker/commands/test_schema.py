@@ -11,6 +11,7 @@ import trio
 
 from pulsarium.broker.commands import schema as commands
 from pulsarium.broker.config.keys import Config
+from pulsarium.broker.config.profile import PULSAR_4_2
 from pulsarium.broker.model.schema import registry
 from pulsarium.broker.model.schema.data import SchemaData
 from pulsarium.broker.model.topic import joining
@@ -97,6 +98,15 @@ async def test_no_topic_is_made_for_a_schema(bed: Bed, wire: Wire) -> None:
     made = await create(wire, schema(STRING))
     assert (made.error_code, made.error_message) == (pb.TopicNotFound, f"Topic not found {TOPIC}")
     assert not bed.broker.topics.exists(TopicName.parse(TOPIC))
+
+
+async def test_a_schema_of_a_topic_that_can_be_none_is_refused(wire: Wire) -> None:
+    made = await wire.ask(Type.GET_OR_CREATE_SCHEMA, topic="http://a/b/c", schema=schema(STRING))
+    assert made.error_code == pb.InvalidTopicName
+
+
+@pytest.mark.serving(profile=PULSAR_4_2)
+async def test_in_4_2_a_schema_of_a_topic_that_can_be_none_closes_the_connection(wire: Wire) -> None:
     await wire.write(wire.numbered(Type.GET_OR_CREATE_SCHEMA, topic="http://a/b/c", schema=schema(STRING)))
     assert await wire.closed() == []
 

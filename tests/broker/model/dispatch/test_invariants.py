@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from pulsarium.broker.model.dispatch.delays import DelayedMessages, _unpacked
 from pulsarium.broker.model.dispatch.key_shared import KeySharedDispatcher
-from pulsarium.broker.model.dispatch.shared import SharedDispatcher
 from pulsarium.broker.model.dispatch.sharing import SharingDispatcher
 from pulsarium.broker.model.errors import BrokerServiceError
 from pulsarium.broker.model.ledger.position import Position
@@ -211,9 +210,6 @@ class Life:
             for positions in dispatcher.key_owners.held.values():
                 yield from (("held", position) for position in positions)
             yield from (("unowned", position) for position in dispatcher._unowned)
-        elif isinstance(dispatcher, SharedDispatcher):
-            for orphans in dispatcher._orphans.values():
-                yield from (("orphan", position) for position in orphans)
 
     def check(self) -> None:
         subscription, dispatcher = self.stand.subscription, self.dispatcher

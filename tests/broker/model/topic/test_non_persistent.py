@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pulsarium.broker.config import Config
+from pulsarium.broker.config.profile import PULSAR_4_2
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.web.admin.rest import NON_PERSISTENT, rest_of
@@ -87,12 +88,19 @@ async def test_non_persistent_messages_go_round_shared_consumers(bed: Bed, wire:
 async def test_a_loose_failover_consumer_is_active_at_once(bed: Bed, wire: Wire, sender: Wire) -> None:
     await sender.producer(LOOSE, 1)
     await wire.subscribe(LOOSE, type=Failover, consumer_name="a")
+    assert (await wire.expect(Type.ACTIVE_CONSUMER_CHANGE)).is_active
     await wire.flow()
     await sender.publish(plain(b"x"), producer_id=1)
     assert await wire.payloads(1) == [b"x"]
     other = await bed.connect()
     await other.subscribe(LOOSE, type=Failover, consumer_name="b", priority_level=1)
     assert not (await other.expect(Type.ACTIVE_CONSUMER_CHANGE)).is_active
+    await wire.quiet(2)
+
+
+@pytest.mark.serving(profile=PULSAR_4_2)
+async def test_in_4_2_a_loose_failover_consumer_does_not_hear_that_it_is_active(wire: Wire) -> None:
+    await wire.subscribe(LOOSE, type=Failover, consumer_name="a")
     await wire.quiet(2)
 
 
@@ -104,6 +112,7 @@ async def test_the_first_of_several_loose_failover_consumers_is_active(bed: Bed,
     for number, name in enumerate(names[1:], 1):
         await wire.subscribe(LOOSE, type=Failover, consumer_id=number, consumer_name=name)
     await wire.flow(consumer_id=0)
+    assert (await wire.next()).command.active_consumer_change.is_active
     for number in range(1, len(names)):
         change = (await wire.next()).command.active_consumer_change
         assert (change.consumer_id, change.is_active) == (number, False)
