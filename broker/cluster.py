@@ -110,6 +110,8 @@ class Cluster(Surrounded):
         self.authentication = (
             Authentication(config, self.clock.token_expiry.now_ms) if config.authenticationEnabled else None
         )
+        if self.authentication is not None and self.authentication.tokens is not None:
+            self.authentication.tokens.watch(self.clock.every)
         self.authorization = (
             Authorization(config, self.metadata, as_released=profile.leaves_schemas_open)
             if config.authorizationEnabled

@@ -18,9 +18,17 @@ _WHOLE = 10_000  # more characters than any summary: long ones are wrapped, wher
 class GroupedOption(click.Option):
     """An option with the heading under which the help lists it."""
 
-    def __init__(self, *args: Any, heading: str = "Other", **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, heading: str = "Other", late_help: Callable[[], str] | None = None, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.heading = heading
+        self._late_help = late_help  # its imports would slow down the other commands
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        if self._late_help is not None:
+            self.help = self._late_help()
+        return super().get_help_record(ctx)
 
 
 class GroupedCommand(click.Command):

@@ -34,6 +34,14 @@ PROFILES = (
     *("pulsar-3.0", "pulsar-2.11", "pulsar-2.10", "pulsar-2.8"),
 )
 
+
+def _help_of_pip() -> str:
+    from pulsarium.broker.config.proposals import PROPOSALS
+
+    each = "; ".join(f"{number}: {proposal.does}" for number, proposal in PROPOSALS.items())
+    return f"Switch on proposals of Pulsar (PIPs) by their numbers, with commas between them. {each}. May be repeated."
+
+
 # Options that set one broker.conf key each.
 KEYS = {
     "host": "bindAddress",
@@ -96,6 +104,7 @@ def broker_options(*, free_ports: bool = False, log_level: str = "info", seed: s
             f"{', '.join(PROFILES[4:])} behave like pulsar-4.2, with the protocol version, the feature flags and the "
             "commands of their release.",
         ),
+        behavior("--pip", multiple=True, metavar="NUMBERS", late_help=_help_of_pip),
         behavior(
             "--max-protocol-version",
             type=click.IntRange(0, 22),
@@ -196,6 +205,8 @@ def serve(log_level: str, log_format: str, **asked: Any) -> None:
       pulsarium serve --port 0 --http-port 0 --ready-file broker.json
     Use the settings of a cluster:
       pulsarium serve --config broker.conf --set allowAutoTopicCreation=false
+    Try proposals that no release of Pulsar has yet:
+      pulsarium serve --pip 490
     Behave as the released Pulsar 4.2 does:
       pulsarium serve --profile pulsar-4.2
     Write every frame to a file, for pulsarium capture show and pulsarium analyze:
@@ -229,7 +240,7 @@ def gather(asked: dict[str, Any], *, free_ports: bool = False) -> tuple[ServeOpt
         raise RequestRefused(f"--ready-file: {asked['ready_file'].parent} is not a directory; create it first")
     if asked["lab_dir"] is not None and not asked["lab_dir"].is_dir():
         raise RequestRefused(f"--lab-dir: {asked['lab_dir']} is not a directory; create it first")
-    profile = _profile(asked["profile"], asked["max_protocol_version"], asked["separate_publish_times"])
+    profile = _profile(asked["profile"], asked["max_protocol_version"], asked["separate_publish_times"], asked["pip"])
     try:
         loaded = load(asked["config"], asked["overrides"], profile)
     except ConfigError as error:
@@ -368,10 +379,12 @@ def _check_security(config: Config, places: Mapping[str, str]) -> None:
         raise RequestRefused(str(ConfigError(place, error.key, error.reason))) from None
 
 
-def _profile(name: str, max_protocol_version: int | None, separate_publish_times: bool | None) -> Profile:
+def _profile(
+    name: str, max_protocol_version: int | None, separate_publish_times: bool | None, pip: Iterable[str]
+) -> Profile:
     from pulsarium.broker.config import ConfigError, profile_of
 
     try:
-        return profile_of(name, max_protocol_version, separate_publish_times)
+        return profile_of(name, max_protocol_version, separate_publish_times, pip)
     except ConfigError as error:
         raise RequestRefused(f"--{error.where.replace('_', '-')}: {error.reason}") from None

@@ -6,7 +6,7 @@ import json
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cached_property, partial
 from pathlib import Path
@@ -299,8 +299,11 @@ _SETTINGS = {
 class OurSides:
     """Clusters of brokers of Pulsarium, which start when a scenario needs them."""
 
-    def __init__(self, profile: str, max_protocol_version: int | None, number: int, stack: ExitStack) -> None:
+    def __init__(
+        self, profile: str, max_protocol_version: int | None, number: int, stack: ExitStack, pip: Collection[int] = ()
+    ) -> None:
         self._profile = profile
+        self._pip = pip
         self._number = number
         self._max_protocol_version = max_protocol_version
         self._stack = stack
@@ -322,6 +325,7 @@ class OurSides:
         brokers = running(
             profile=self._profile,
             max_protocol_version=self._max_protocol_version,
+            pip=self._pip,
             brokers=self._number,
             set={**_SETTINGS, **settings},
         )
@@ -329,10 +333,15 @@ class OurSides:
 
 
 @contextmanager
-def our_brokers(profile: str, max_protocol_version: int | None = None, *, number: int = 2) -> Iterator[OurSides]:
-    """Run so many brokers with a profile, and a limit of the protocol version or None, for the length of a block."""
+def our_brokers(
+    profile: str, max_protocol_version: int | None = None, *, number: int = 2, pip: Collection[int] = ()
+) -> Iterator[OurSides]:
+    """Run so many brokers with a profile, and a limit of the protocol version or None, for the length of a block.
+
+    `pip` has the proposals to switch on.
+    """
     with ExitStack() as stack:
-        yield OurSides(profile, max_protocol_version, number, stack)
+        yield OurSides(profile, max_protocol_version, number, stack, pip)
 
 
 class GivenSides:

@@ -71,6 +71,7 @@ class SubscriptionStats(Acknowledged, total=False):
     msgBacklogNoDelayed: int
     backlogSize: int
     earliestMsgPublishTimeInBacklog: int
+    oldestBacklogMessageAgeSeconds: int
     msgDelayed: int
     blockedSubscriptionOnUnackedMsgs: bool
     activeConsumerName: str

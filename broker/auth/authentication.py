@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
 
 from pulsarium.broker.auth.identity import AuthenticationError, Certificate, HttpCredentials, Identity, Provider
 from pulsarium.broker.auth.tls import context_of
 from pulsarium.broker.config.keys import AUTHENTICATION_PROVIDERS, Config
 from pulsarium.broker.config.meaning import ConfigError
 from pulsarium.broker.logs import PartLog
+
+if TYPE_CHECKING:
+    from pulsarium.broker.auth.tokens import TokenProvider
 
 
 class CertificateProvider:
@@ -47,6 +51,7 @@ class Authentication:
         # Pulsar asks the providers in the order of their names.
         found = [_provider(name, config, now_ms) for name in sorted(set(config.authenticationProviders))]
         self._providers = {provider.method: provider for provider in found}
+        self.tokens = cast("TokenProvider | None", self._providers.get("token"))
         if not found:
             log.warning("no client can prove a role with authenticationEnabled: set authenticationProviders")
 

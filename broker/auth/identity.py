@@ -13,7 +13,12 @@ class AuthenticationError(Exception):
     """Error for credentials that prove no role.
 
     The text names the reason and never the credentials. Clients of the binary protocol do not see the text.
+    `code` is the reason in Pulsar's metrics of authentication.
     """
+
+    def __init__(self, text: str, code: str = "INVALID_TOKEN") -> None:
+        super().__init__(text)
+        self.code = code
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from pulsarium.proto.errors import MissingExtra, needs
 
 FORMS = "give file:///path, data:;base64,..., the path of a file, or base64"
 # A value with such an ending is the name of a file and no secret: base64 has no dot.
-_FILE_NAME = re.compile(r"[\w ./~-]+\.(key|pem|pub|der|crt|jwk|txt|bin|conf|htpasswd|passwd)")
+_FILE_NAME = re.compile(r"[\w ./~-]+\.(key|pem|pub|der|crt|jwk|jwks|json|txt|bin|conf|htpasswd|passwd)")
 
 
 def read_source(key: str, value: str) -> bytes:

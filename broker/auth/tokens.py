@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from pulsarium.broker.auth.identity import AuthenticationError, Certificate, HttpCredentials, Identity
-from pulsarium.broker.auth.sources import needs_extra, read_source
+from pulsarium.broker.auth.sources import needs_extra
+from pulsarium.broker.auth.token_keys import JWKS, TokenKey, keys_of, public_key, read_jwks, secret_key
 from pulsarium.broker.config.keys import Config
 from pulsarium.broker.config.meaning import ConfigError
+from pulsarium.broker.logs import PartLog
 
 if TYPE_CHECKING:
     from jwt.types import Options
 
+log = PartLog("auth")
+
 BEARER: Final = "Bearer "
-LEAST_SECRET: Final = {"HS256": 32, "HS384": 48, "HS512": 64}  # bytes, as JJWT requires
-RSA: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
-LEAST_RSA: Final = 2048  # bits
-EC: Final = {"ES256": 256, "ES384": 384, "ES512": 521}  # bits of the curve
+LONGEST_HEADER: Final = 8_192  # characters of a token, where kids choose the key
+MANY_KEYS: Final = 16  # a rotation needs two or three; a token without a known kid may be tried with each
+FAILED: Final = "Failed to authentication token"  # Pulsar's words
+# Reasons of failures, as in Pulsar's metrics. PIP-490 adds the last one.
+NO_TOKEN: Final = "INVALID_AUTH_DATA"
+INVALID: Final = "INVALID_TOKEN"
+AUDIENCE: Final = "INVALID_AUDIENCES"
+UNKNOWN_KID: Final = "INVALID_TOKEN_KID"
 # The broker's own clock judges times. Beside them, Pulsar looks at the signature and the audience only.
 NOTHING_BUT_THE_SIGNATURE: Final[Options] = {"verify_signature": True} | {  # type: ignore[assignment]
     f"verify_{claim}": False for claim in ("exp", "nbf", "iat", "aud", "iss", "sub", "jti")
@@ -25,7 +35,7 @@ NOTHING_BUT_THE_SIGNATURE: Final[Options] = {"verify_signature": True} | {  # ty
 
 
 class TokenProvider:
-    """The provider of method token. It verifies tokens with one key."""
+    """The provider of method token. It verifies tokens with one key, or by their kid with those of a JWKS document."""
 
     method = "token"
 
@@ -33,6 +43,7 @@ class TokenProvider:
         with needs_extra("AuthenticationProviderToken"):
             import jwt
         self._jwt = jwt
+        self._faults = (jwt.PyJWTError, ValueError, TypeError, RecursionError)
         self._now_ms = now_ms
         self._skew_ms = 1000 * config.tokenAllowedClockSkewSeconds
         self._role_claim = config.tokenAuthClaim
@@ -42,34 +53,94 @@ class TokenProvider:
             raise ConfigError(
                 "", "tokenAudience", "is not set, and tokenAudienceClaim needs it: give this broker's name in tokens"
             )
-        self._key: Any
-        self._algorithms: list[str]
+        self._unnamed: TokenKey | None = None  # of tokens without a known kid
         if config.tokenSecretKey:
-            self._key = read_source("tokenSecretKey", config.tokenSecretKey)
-            self._algorithms = [name for name, least in LEAST_SECRET.items() if len(self._key) >= least]
-            if not self._algorithms:
-                reason = f"is a key of {len(self._key)} bytes; HS256 needs at least 32"
-                raise ConfigError("", "tokenSecretKey", reason)
+            self._unnamed = secret_key(config.tokenSecretKey)
         elif config.tokenPublicKey:
-            self._key, self._algorithms = _public_key(config.tokenPublicKey, config.tokenPublicAlg)
-        else:
+            self._unnamed = public_key(config.tokenPublicKey, config.tokenPublicAlg)
+        elif not config.tokenValidationKeysJwks:
             reason = "is not set, and AuthenticationProviderToken needs it, or tokenPublicKey"
             raise ConfigError("", "tokenSecretKey", reason)
+        self._requires_kid = config.tokenRequireKid
+        if self._requires_kid and not config.tokenValidationKeysJwks:
+            raise ConfigError("", "tokenRequireKid", f"needs {JWKS}: without it, no key has a kid")
+        self._jwks = config.tokenValidationKeysJwks
+        self._reload_seconds = config.tokenValidationKeysRefreshSeconds if self._jwks else 0  # 0: never
+        self._document = b""
+        self._by_kid: dict[str, TokenKey] = {}  # replaced as a whole
+        self._reload_error = ""
+        self._counts: Counter[str] = Counter()  # of failures by reason; "" for successes
+        self._reload_failures = 0
+        if self._jwks:
+            self._load(self._jwks)
+
+    def _load(self, jwks: str) -> bool:
+        """Read the keys, and return whether the document has changed."""
+        document = read_jwks(jwks)
+        if document == self._document:
+            return False
+        self._by_kid, self._document = keys_of(document), document
+        return True
+
+    def watch(self, every: Callable[[float, Callable[[], None]], object]) -> None:
+        """Begin to read tokenValidationKeysJwks again at its interval, with the timers of `every`."""
+        self._warn_of_many()
+        if self._reload_seconds:
+            every(self._reload_seconds, self.reload)
+
+    def _warn_of_many(self) -> None:
+        if len(self._by_kid) > MANY_KEYS and not self._requires_kid:
+            log.warning(
+                "a token without a known kid may be tried with very many keys; remove old keys from "
+                "tokenValidationKeysJwks, or set tokenRequireKid",
+                count=len(self._by_kid),
+            )
+
+    def reload(self) -> None:
+        """Read tokenValidationKeysJwks again. Keep the keys when the document cannot be used."""
+        try:
+            changed = self._load(self._jwks or "")
+        except ConfigError as error:
+            self._reload_failures += 1
+            if error.reason != self._reload_error:  # once, and not at each interval
+                log.warning("the changed keys of tokens cannot be used; the broker keeps the old ones", reason=error)
+            self._reload_error = error.reason
+            return
+        self._reload_error = ""
+        if changed:
+            log.info("the changed keys of tokens are in use", count=len(self._by_kid))
+            self._warn_of_many()
+
+    def samples(self) -> Iterator[tuple[str, dict[str, str], int]]:
+        """Yield metrics under Pulsar's names: each with its labels and value."""
+        labels = {"provider_name": "AuthenticationProviderToken", "auth_method": self.method}
+        for reason, count in self._counts.items():
+            if reason:
+                yield "pulsar_authentication_failures_total", {**labels, "reason": reason}, count
+            else:
+                yield "pulsar_authentication_success_total", labels, count
+        if self._jwks:
+            yield "pulsar_authentication_token_keys", {}, len(self._by_kid)
+            yield "pulsar_authentication_token_keys_reload_failures_total", {}, self._reload_failures
 
     def authenticate(self, data: bytes, certificate: Certificate | None) -> Identity:
-        return self._verify(data.decode("utf-8", "replace"))
+        return self._counted(lambda: data.decode("utf-8", "replace"))
 
     def authenticate_http(self, request: HttpCredentials) -> Identity:
         """Return the identity of the token in `Authorization: Bearer`.
 
         Without that header, take ?token= (for browsers).
         """
-        header = request.authorization
-        if not header and "token" in request.query:
-            header = BEARER + request.query["token"].removeprefix(BEARER)
-        if not header.startswith(BEARER):
-            raise AuthenticationError("Invalid HTTP Authorization header")
-        return self._verify(header.removeprefix(BEARER))
+        return self._counted(lambda: _token_of(request))
+
+    def _counted(self, token: Callable[[], str]) -> Identity:
+        try:
+            identity = self._verify(token())
+        except AuthenticationError as error:
+            self._counts[error.code] += 1
+            raise
+        self._counts[""] += 1
+        return identity
 
     def _verify(self, token: str) -> Identity:
         claims = self.claims(token)
@@ -82,21 +153,48 @@ class TokenProvider:
         Raise `AuthenticationError` when the signature is wrong, the token has expired, or its time has not come.
         """
         if not token.strip():
-            raise AuthenticationError("Blank token found")
-        try:
-            claims: dict[str, Any] = self._jwt.decode(
-                token, self._key, algorithms=self._algorithms, options=NOTHING_BUT_THE_SIGNATURE
-            )
-        except (self._jwt.PyJWTError, ValueError, TypeError, RecursionError) as error:
-            # The library's own words may quote the token.
-            raise AuthenticationError(f"Failed to authentication token: {type(error).__name__}") from None
+            raise AuthenticationError("Blank token found", NO_TOKEN)
+        if self._unnamed is not None and not self._by_kid:
+            claims = self._claims_by(self._unnamed, token)
+        else:
+            claims = self._claims_by_kid(token)
         expires = _time(claims, "exp")
         begins = _time(claims, "nbf")
         now = self._now_ms()
         if expires is not None and now - self._skew_ms > expires:
-            raise AuthenticationError("Failed to authentication token: JWT expired")
+            raise AuthenticationError(f"{FAILED}: JWT expired")
         if begins is not None and now + self._skew_ms < begins:
-            raise AuthenticationError("Failed to authentication token: JWT before its time")
+            raise AuthenticationError(f"{FAILED}: JWT before its time")
+        return claims
+
+    def _claims_by_kid(self, token: str) -> dict[str, Any]:
+        """Return the claims of a token that the key of its kid verifies, or any key where kids are not required."""
+        if "." not in token[:LONGEST_HEADER]:
+            raise AuthenticationError(f"{FAILED}: no header within {LONGEST_HEADER} characters")
+        try:
+            header = self._jwt.get_unverified_header(token)
+        except self._faults as error:
+            raise AuthenticationError(f"{FAILED}: {type(error).__name__}") from None
+        kid = header.get("kid")
+        if kid in self._by_kid:
+            return self._claims_by(self._by_kid[kid], token)
+        if self._requires_kid:
+            raise AuthenticationError(f"{FAILED}: no key has its kid", UNKNOWN_KID)
+        unnamed = () if self._unnamed is None else (self._unnamed,)
+        for key in (*unnamed, *self._by_kid.values()):
+            if header.get("alg") in key.algorithms:
+                with suppress(AuthenticationError):
+                    return self._claims_by(key, token)
+        raise AuthenticationError(f"{FAILED}: no key verifies the token", INVALID if kid is None else UNKNOWN_KID)
+
+    def _claims_by(self, key: TokenKey, token: str) -> dict[str, Any]:
+        try:
+            claims: dict[str, Any] = self._jwt.decode(
+                token, key.key, algorithms=list(key.algorithms), options=NOTHING_BUT_THE_SIGNATURE
+            )
+        except self._faults as error:
+            # The library's own words may quote the token.
+            raise AuthenticationError(f"{FAILED}: {type(error).__name__}") from None
         return claims
 
     def _check_audience(self, claims: dict[str, Any]) -> None:
@@ -104,29 +202,16 @@ class TokenProvider:
             return
         found = claims.get(self._audience_claim)
         if self._audience not in (found if isinstance(found, list) else [found]):
-            raise AuthenticationError(f"Audiences in token do not contain this broker: {self._audience}")
+            raise AuthenticationError(f"Audiences in token do not contain this broker: {self._audience}", AUDIENCE)
 
 
-def _public_key(value: str, algorithm: str) -> tuple[Any, list[str]]:
-    """Return the key, and the algorithms whose signatures it verifies."""
-    with needs_extra("tokenPublicKey"):
-        from cryptography.exceptions import UnsupportedAlgorithm
-        from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
-        from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
-        from cryptography.hazmat.primitives.serialization import load_der_public_key
-    content = read_source("tokenPublicKey", value)
-    try:
-        key = load_der_public_key(content)
-    except (ValueError, UnsupportedAlgorithm):
-        reason = "is not a public key in DER (X.509 SubjectPublicKeyInfo; openssl writes it with -outform DER)"
-        raise ConfigError("", "tokenPublicKey", reason) from None
-    if isinstance(key, RSAPublicKey) and algorithm in RSA:
-        if key.key_size < LEAST_RSA:
-            raise ConfigError("", "tokenPublicKey", f"has {key.key_size} bits; at least {LEAST_RSA} are needed")
-        return key, list(RSA)
-    if isinstance(key, EllipticCurvePublicKey) and algorithm in EC:
-        return key, [name for name, bits in EC.items() if bits == key.curve.key_size]
-    raise ConfigError("", "tokenPublicAlg", f"{algorithm} does not fit the kind of key in tokenPublicKey")
+def _token_of(request: HttpCredentials) -> str:
+    header = request.authorization
+    if not header and "token" in request.query:
+        header = BEARER + request.query["token"].removeprefix(BEARER)
+    if not header.startswith(BEARER):
+        raise AuthenticationError("Invalid HTTP Authorization header", NO_TOKEN)
+    return header.removeprefix(BEARER)
 
 
 def _time(claims: dict[str, Any], name: str) -> int | None:
@@ -135,7 +220,7 @@ def _time(claims: dict[str, Any], name: str) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 2**53:
-        raise AuthenticationError(f"Failed to authentication token: {name} is not a time")
+        raise AuthenticationError(f"{FAILED}: {name} is not a time")
     return int(value * 1000)
 
 
@@ -145,4 +230,4 @@ def _role(claim: Any) -> str | None:
         return claim[0] if claim and isinstance(claim[0], str) else None
     if claim is None or isinstance(claim, str):
         return claim
-    raise AuthenticationError("Failed to authentication token: the role is not a text")
+    raise AuthenticationError(f"{FAILED}: the role is not a text")

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from pulsarium.broker.config.keys import Config, Key, documented_keys
 from pulsarium.broker.config.meaning import ConfigError
 from pulsarium.broker.config.profile import PIP, Profile
+from pulsarium.broker.config.proposals import remedy
 from pulsarium.proto.text import did_you_mean, printable
 
 _BLANK = " \t\f"
@@ -107,7 +108,7 @@ class LoadedConfig(NamedTuple):
     places: the place of each key that was set: "broker.conf:12" or "--set".
     unknown: keys that no release of Pulsar has, each with its place and a suggestion.
     elsewhere: keys that only other releases than the profile's have, each with these releases.
-    missing: keys that ask for something that Pulsarium does not have, and what does not work.
+    missing: keys that ask for something that Pulsarium does not have or that is off, and what does not work.
     """
 
     config: Config
@@ -143,12 +144,15 @@ def load(path: Path | None, overrides: Sequence[str] = (), profile: Profile = PI
             raise ConfigError("--set", "", f"{'***' if secret else repr(override)} is not key=value")
         if name not in known:
             raise ConfigError("--set", name, _why_not(name, known, profile))
+        if _is_off(known[name], profile):
+            raise ConfigError("--set", name, remedy(known[name].meaning.proposal))
         _put(known[name], value, "--set", values, places)
+    off = [known[name] for name in values if _is_off(known[name], profile)]
+    idle = tuple((key.name, remedy(key.meaning.proposal)) for key in off if values.pop(key.name) != key.default)
     config = _config(profile, values)
     _check_listeners(config, places)
-    if not foreign:
-        return LoadedConfig(config, places=places)
-    return _with_foreign(LoadedConfig(config, places=places), foreign, str(path), profile)
+    loaded = LoadedConfig(config, places=places, missing=idle)
+    return _with_foreign(loaded, foreign, str(path), profile) if foreign else loaded
 
 
 def _with_foreign(loaded: LoadedConfig, foreign: Mapping[str, Setting], path: str, profile: Profile) -> LoadedConfig:
@@ -167,8 +171,15 @@ def _with_foreign(loaded: LoadedConfig, foreign: Mapping[str, Setting], path: st
         elif key not in lost:
             ignored.append(key)
     return loaded._replace(
-        ignored=tuple(ignored), unknown=tuple(unknown), elsewhere=tuple(elsewhere), missing=tuple(lost.items())
+        ignored=tuple(ignored),
+        unknown=tuple(unknown),
+        elsewhere=tuple(elsewhere),
+        missing=(*loaded.missing, *lost.items()),
     )
+
+
+def _is_off(key: Key, profile: Profile) -> bool:
+    return key.meaning.proposal != 0 and not profile.has(key.meaning.proposal)
 
 
 def _config(profile: Profile, values: Mapping[str, Any]) -> Config:

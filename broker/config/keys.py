@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 
 from pulsarium.broker.config.connection_keys import ConnectionConfig
 from pulsarium.broker.config.meaning import Meaning, key
+from pulsarium.broker.config.proposals import BACKLOG_AGE, TOKEN_KEYS
 from pulsarium.proto.numbers import LONG_MAX
 
 FRAME_PADDING: Final = 10 * 1024  # bytes of a frame beyond maxMessageSize: Pulsar's MESSAGE_SIZE_FRAME_PADDING
@@ -101,6 +102,20 @@ class Config(ConnectionConfig):
     tokenAudienceClaim: str | None = key(None, "Claim that must name this broker; unset: no audience is checked")
     tokenAudience: str | None = key(None, "This broker's name in tokenAudienceClaim")
     tokenAllowedClockSkewSeconds: int = key(0, "Allowed clock difference to the issuer of tokens", "seconds", low=0)
+    tokenValidationKeysJwks: str | None = key(
+        None,
+        "Further keys that verify tokens, each with a kid: a JWKS document, in the forms of tokenSecretKey or as JSON",
+        secret=True,
+        proposal=TOKEN_KEYS,
+    )
+    tokenValidationKeysRefreshSeconds: int = key(
+        0, "Interval of reading tokenValidationKeysJwks again; 0: never", "seconds", low=0, proposal=TOKEN_KEYS
+    )
+    tokenRequireKid: bool = key(
+        False,
+        "Refuse tokens without the kid of a key in tokenValidationKeysJwks, and try no key on them",
+        proposal=TOKEN_KEYS,
+    )
     basicAuthConf: str | None = key(
         None, "Users and passwords as htpasswd writes them (apr1, crypt), in the forms of tokenSecretKey", secret=True
     )
@@ -364,6 +379,9 @@ class Config(ConnectionConfig):
 
     # Statistics
     statsUpdateFrequencyInSecs: int = key(60, "Interval between computations of rates", "seconds", low=1)
+    exposeSubscriptionBacklogAgeInPrometheus: bool = key(
+        False, "Show the age of each durable subscription's backlog, in stats and metrics", proposal=BACKLOG_AGE
+    )
 
     @property
     def max_frame_size(self) -> int:

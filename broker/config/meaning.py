@@ -13,7 +13,8 @@ class Meaning(NamedTuple):
     """The meaning and the accepted values of a key.
 
     `unit` is "" for counts and texts; `low` and `high` bound numbers, both included. The value of a `secret` key is
-    shown nowhere. `without_effect` says why an accepted key changes nothing.
+    shown nowhere. `without_effect` says why an accepted key changes nothing. `proposal` is the number of the proposal
+    that the key belongs to, or 0.
     """
 
     doc: str
@@ -23,6 +24,7 @@ class Meaning(NamedTuple):
     one_of: tuple[str, ...] = ()
     secret: bool = False
     without_effect: str = ""
+    proposal: int = 0
 
 
 def key(
@@ -35,11 +37,10 @@ def key(
     one_of: tuple[str, ...] = (),
     secret: bool = False,
     without_effect: str = "",
+    proposal: int = 0,
 ) -> T:
     """Declare a field of Config: its default and its `Meaning`."""
-    meaning = Meaning(
-        doc=doc, unit=unit, low=low, high=high, one_of=one_of, secret=secret, without_effect=without_effect
-    )
+    meaning = Meaning(doc, unit, low, high, one_of, secret, without_effect, proposal)
     made: T = field(default=default, metadata={"meaning": meaning}, repr=not secret)
     return made
 

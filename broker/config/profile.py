@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
 from pulsarium.broker.config.meaning import ConfigError
+from pulsarium.broker.config.proposals import BACKLOG_AGE, proposals_of
 from pulsarium.broker.config.version import VERSION
 
 # These clients close their connection on REACHED_END_OF_TOPIC.
@@ -91,6 +92,7 @@ class Profile:
     separate_publish_times: store a message in a millisecond at least, so that no two messages of a client that waits
     for each receipt have one publish time.
     newer_error_pages: error pages of the servlet container name the whole URL and no servlet, as in 5.0.
+    proposals: numbers of the proposals that are on, of those in `proposals.py`. Code asks `has`.
     """
 
     name: str
@@ -129,11 +131,16 @@ class Profile:
     separate_publish_times: bool = False
     lookup_creates: bool = True
     lookup_names_broker: bool = False
+    proposals: frozenset[int] = frozenset()
 
     @property
     def releases(self) -> tuple[str, ...]:
         """Return the releases of Pulsar whose configuration files belong to the profile."""
         return ("4.2", "5.0") if self.name == "pip" else (self.name.removeprefix("pulsar-"),)
+
+    def has(self, proposal: int) -> bool:
+        """Return whether a proposal is on."""
+        return proposal in self.proposals
 
     @property
     def scalable_topics(self) -> bool:
@@ -242,6 +249,7 @@ PULSAR_5_0: Final = replace(
     faulty_schema_topics_close=False,
     scalable_partitions_unasked=False,
     silent_non_persistent_failover=False,
+    proposals=frozenset({BACKLOG_AGE}),
 )
 
 # From the protocol library of each release. A release that is not listed is like the one before it.
@@ -260,15 +268,22 @@ PROFILES: Final[Mapping[str, Profile]] = MappingProxyType(
 
 
 def profile_of(
-    name: str, max_protocol_version: int | None = None, separate_publish_times: bool | None = None
+    name: str,
+    max_protocol_version: int | None = None,
+    separate_publish_times: bool | None = None,
+    pip: Iterable[object] = (),
 ) -> Profile:
     """Return the named profile, with a lower protocol version and separate publish times as they are given.
 
-    Raise `ConfigError` for a wrong name or version.
+    `pip` has proposals to switch on beside those of the profile. Raise `ConfigError` for a wrong name, version or
+    proposal.
     """
     if name not in PROFILES:
         raise ConfigError("profile", "", f"{name!r} is not one of {', '.join(PROFILES)}")
     profile = PROFILES[name]
+    proposals = profile.proposals | proposals_of(pip)
+    if proposals != profile.proposals:
+        profile = replace(profile, proposals=proposals)
     if separate_publish_times not in (None, profile.separate_publish_times):
         profile = replace(profile, separate_publish_times=separate_publish_times)
     if max_protocol_version is None:

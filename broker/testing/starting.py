@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from functools import partial
@@ -24,6 +24,7 @@ def running(
     profile: str = "pip",
     max_protocol_version: int | None = None,
     separate_publish_times: bool | None = None,
+    pip: Iterable[int] = (),
     brokers: int = 1,
     config: str | Path | None = None,
     data: str | Path | None = None,
@@ -44,8 +45,9 @@ def running(
         async with pulsarium.broker.running() as broker:
             async with pulsarium.client.connect(broker.service_url) as client: ...
 
-    The options are those of `pulsarium serve`. `set` has broker.conf keys: `set={"maxMessageSize": 1024}`. Raise
-    `ConfigError` for invalid options. Entering the block raises `PortInUse` or `StorageError`.
+    The options are those of `pulsarium serve`. `set` has broker.conf keys: `set={"maxMessageSize": 1024}`. `pip` has
+    numbers of proposals: `pip=[490]`. Raise `ConfigError` for invalid options. Entering the block raises `PortInUse` or
+    `StorageError`.
     """
     return Running(
         options_of(
@@ -54,6 +56,7 @@ def running(
             profile=profile,
             max_protocol_version=max_protocol_version,
             separate_publish_times=separate_publish_times,
+            pip=pip,
             port=port,
             http_port=http_port,
             toxiproxy_port=toxiproxy_port,
@@ -106,6 +109,7 @@ def options_of(
     profile: str = "pip",
     max_protocol_version: int | None = None,
     separate_publish_times: bool | None = None,
+    pip: Iterable[int] = (),
     port: int = 0,
     http_port: int = 0,
     toxiproxy_port: int | None = None,
@@ -114,7 +118,7 @@ def options_of(
     brokers: int = 1,
 ) -> ServeOptions:
     """Return the options of `running` as the broker takes them. Raise `ConfigError` for invalid ones."""
-    behavior = profile_of(profile, max_protocol_version, separate_publish_times)
+    behavior = profile_of(profile, max_protocol_version, separate_publish_times, pip)
     overrides = [f"{key}={_text(value)}" for key, value in (set or {}).items()]
     given = load(None if config is None else Path(config), overrides, behavior)
     settings = given.config

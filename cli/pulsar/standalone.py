@@ -59,6 +59,13 @@ _WRITTEN_BY_PULSAR: Final = (
     help="Behave as `pulsarium serve --profile NAME` does.",
 )
 @click.option(
+    "--pip",
+    envvar="PULSARIUM_PIP",
+    show_envvar=True,
+    metavar="NUMBERS",
+    help="Switch on proposals of Pulsar, as `pulsarium serve --pip NUMBERS` does.",
+)
+@click.option(
     "--separate-publish-times/--no-separate-publish-times",
     default=True,
     show_default=True,
@@ -181,6 +188,8 @@ def _asked_of_serve(config: str, data: Path | None, given: Mapping[str, Any]) ->
         arguments += ["--data", str(data)]
     if given["profile"] is not None:
         arguments += ["--profile", given["profile"]]
+    if given["pip"] is not None:
+        arguments += ["--pip", given["pip"]]
     arguments.append("--separate-publish-times" if given["separate_publish_times"] else "--no-separate-publish-times")
     if given["advertised_address"] is not None:
         arguments += ["--set", f"advertisedAddress={given['advertised_address']}"]

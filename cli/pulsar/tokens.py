@@ -7,7 +7,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -107,6 +107,7 @@ def create_key_pair(algorithm: str, output_private_key: str, output_public_key: 
 @_secret_key
 @click.option("-pk", "--private-key", metavar="KEY", help=f"The private key, in DER: {_WHERE}.")
 @click.option("-hs", "--headers", multiple=True, metavar="KEY=VALUE", help="Add a header. May be repeated.")
+@click.option("--key-id", metavar="ID", help="Name the key that signs the token, in the header kid.")
 def create(
     subject: str,
     algorithm: str | None,
@@ -114,6 +115,7 @@ def create(
     secret_key: str | None,
     private_key: str | None,
     headers: tuple[str, ...],
+    key_id: str | None,
 ) -> None:
     """Create a token."""
     import jwt
@@ -123,6 +125,8 @@ def create(
     if expiry_time is not None:
         claims["exp"] = int(time.time()) + seconds(expiry_time)
     given = dict(_pair(each) for each in headers)
+    if key_id is not None:
+        given["kid"] = _kid(key_id, given)
     # Pulsar's tokens have no `typ`
     click.echo(jwt.encode(claims, key, algorithm=name, headers={"typ": None, **given}))
 
@@ -185,6 +189,14 @@ def _pair(text: str) -> tuple[str, str]:
     if not (name and equals):
         raise RequestRefused(f"--headers {text}: write KEY=VALUE")
     return name, value
+
+
+def _kid(key_id: str, headers: Mapping[str, str]) -> str:
+    if not key_id.strip():
+        raise RequestRefused("--key-id: the id is empty; give the kid of the key in the broker's JWKS document")
+    if "kid" in headers:
+        raise RequestRefused("--key-id and --headers kid=... both name a key; leave one out")
+    return key_id
 
 
 def _one_of(first: str, first_value: str | None, second: str, second_value: str | None) -> None:

@@ -26,6 +26,7 @@ from scripts.pages.launchers import launchers_page
 from scripts.pages.lint import lint_page
 from scripts.pages.names import names_page
 from scripts.pages.pipeline import pipeline_page
+from scripts.pages.proposals import proposals_page
 from scripts.pages.requirements import requirements_page
 from scripts.pages.toxiproxy import toxiproxy_page
 
@@ -71,7 +72,9 @@ def configuration_page() -> str:
         default = "unset" if each.default is None else f"`{_shown(each.default)}`"
         if each.name in own:
             default = f"`{_shown(own[each.name])}`; with the profile of a release {default}"
-        rows.append(f"| `{each.name}` | {default} | {each.meaning.doc} | {each.meaning.unit} |")
+        proposal = each.meaning.proposal
+        needs = f"; needs `--pip {proposal}` ([PIP-{proposal}](proposals.md))" if proposal else ""
+        rows.append(f"| `{each.name}` | {default} | {each.meaning.doc}{needs} | {each.meaning.unit} |")
     return "\n".join(
         (
             "# Configuration",
@@ -150,6 +153,7 @@ PAGES = {
     "lint.md": lint_page,
     "names.md": names_page,
     "pipeline-options.md": pipeline_page,
+    "proposals.md": proposals_page,
     "requirements.md": requirements_page,
     "../broker/web/console/static/acts.js": acts_js,
 }

@@ -169,7 +169,7 @@ def asked(**given: object) -> dict[str, object]:
     from pulsarium.cli.exec import exec_
 
     others = {parameter.name: None for parameter in exec_.params if parameter.name not in ("command", "export")}
-    return {**others, "profile": "pip", "brokers": 1, "overrides": (), "compaction_options": (), **given}
+    return {**others, "profile": "pip", "pip": (), "brokers": 1, "overrides": (), "compaction_options": (), **given}
 
 
 def test_ports_of_a_file_are_left_alone(tmp_path: Path) -> None:

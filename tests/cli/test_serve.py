@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from pulsarium.broker.auth.sources import FORMS
 from pulsarium.broker.config import PIP, PULSAR_4_2, Config, LoadedConfig, ServeOptions
 from pulsarium.broker.config import PROFILES as BY_NAME
+from pulsarium.broker.config.proposals import PROPOSALS
 from pulsarium.cli import logs, run
 from pulsarium.cli.main import cli
 from pulsarium.cli.serve import PROFILES
@@ -110,6 +111,20 @@ def test_the_names_of_profiles() -> None:
 @pytest.mark.parametrize("name", PROFILES)
 def test_every_profile_can_be_asked_for(runs: Runs, name: str) -> None:
     assert served(runs, "--profile", name).profile is BY_NAME[name]
+
+
+@pytest.mark.parametrize("given", [("--pip", "490,488"), ("--pip", "490", "--pip", "488")])
+def test_proposals_are_switched_on_one_by_one_or_together(runs: Runs, given: tuple[str, ...]) -> None:
+    assert served(runs, *given).profile.proposals == {488, 490}
+
+
+def test_an_unknown_proposal_is_refused(runs: Runs) -> None:
+    assert refused(runs, "--pip", "490,999") == "--pip: no PIP 999 can be switched on here; there are 488, 490"
+
+
+def test_the_help_says_what_each_proposal_does() -> None:
+    shown = " ".join(CliRunner().invoke(cli, ["serve", "--help"], prog_name="pulsarium").output.split())
+    assert [each for each in PROPOSALS.values() if f"{each.number}: {each.does}" not in shown] == []
 
 
 def test_a_state_to_begin_with(runs: Runs, tmp_path: Path) -> None:

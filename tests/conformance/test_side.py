@@ -10,7 +10,7 @@ import pytest
 from pulsarium.broker.testing import running
 from pulsarium.conformance.run import Result, Runner, Verdict, matching
 from pulsarium.conformance.scenarios import SCENARIOS
-from pulsarium.conformance.side import given_broker
+from pulsarium.conformance.side import given_broker, our_brokers
 
 
 def play(folder: Path, *names: str, profile: str = "pulsar-4.2", client: str = "ours") -> list[Result]:
@@ -22,6 +22,12 @@ def play(folder: Path, *names: str, profile: str = "pulsar-4.2", client: str = "
 def test_a_url_that_no_proxy_can_take_is_refused_before_anything_begins(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="pulsar://HOST:PORT is wanted"):
         given_broker("kafka://localhost:9092", "http://localhost:8080", tmp_path)
+
+
+def test_brokers_of_the_kit_take_proposals() -> None:
+    with our_brokers("pulsar-4.2", number=1, pip=[490]) as sides:
+        shown = sides.side(None).call("GET", "/pulsarium/topics")
+    assert (shown["profile"], shown["proposals"]) == ("pulsar-4.2", ["PIP-490"])
 
 
 @pytest.mark.heavy

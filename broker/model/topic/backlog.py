@@ -177,17 +177,22 @@ def oldest_ms(log: TopicLog) -> int | None:
     slowest = slowest_cursor(log)
     if slowest is None:
         return None
-    if log.config.preciseTimeBasedBacklogQuotaCheck:
-        return _oldest_published_ms(log, slowest)
-    ledger = ledger_to_consume(slowest)
+    if log.config.preciseTimeBasedBacklogQuotaCheck and not any(cursor.backlog() for cursor in log.cursors.values()):
+        return None
+    return oldest_of(slowest, log.config)
+
+
+def oldest_of(cursor: ManagedCursor, config: Config) -> int | None:
+    """Return the time from which the backlog of one cursor has its age, as `oldest_ms` does for the topic."""
+    if config.preciseTimeBasedBacklogQuotaCheck:
+        return _oldest_published_ms(cursor)
+    ledger = ledger_to_consume(cursor)
     return ledger.rolled_ms if ledger is not None and ledger.closed else None
 
 
-def _oldest_published_ms(log: TopicLog, slowest: ManagedCursor) -> int | None:
-    if not any(cursor.backlog() for cursor in log.cursors.values()):
-        return None
-    ledger = log.ledger
-    position = ledger.next(slowest.mark_delete)
+def _oldest_published_ms(cursor: ManagedCursor) -> int | None:
+    ledger = cursor.ledger
+    position = ledger.next(cursor.mark_delete)
     try:
         return published_ms(ledger.read_now(position)) if ledger.is_valid(position) else None
     except StorageError as error:

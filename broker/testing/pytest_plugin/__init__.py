@@ -45,6 +45,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini(
         "pulsar_profile", "profile of the fixture pulsar_broker, as of pulsarium serve --profile", default="pip"
     )
+    parser.addini("pulsar_pip", "proposals of the fixture pulsar_broker, as of pulsarium serve --pip", type="args")
 
 
 class _AsItIs:
@@ -114,7 +115,8 @@ def _url(config: pytest.Config) -> str:
     Raise `UsageError` when options ask for another broker than the one that the command line or the ini file names.
     """
     asked: str = config.getoption("--pulsar-url") or config.getini("pulsar_admin_url")
-    changed = [name for name in ("pulsar_set", "pulsar_profile") if config.getini(name) not in ([], "pip")]
+    own = ("pulsar_set", "pulsar_profile", "pulsar_pip")
+    changed = [name for name in own if config.getini(name) not in ([], "pip")]
     if asked and changed:
         raise pytest.UsageError(
             f"{' and '.join(changed)} cannot change the broker at {asked}: start that broker with these options"
@@ -165,7 +167,7 @@ def pulsar_broker(_pulsar_brokers: _Brokers, request: pytest.FixtureRequest) -> 
 
         @pytest.mark.pulsar(profile="pulsar-4.2", set={"maxMessageSize": 1024})
 
-    For all tests, use the ini options pulsar_set and pulsar_profile. To run one test on several brokers:
+    For all tests, use the ini options pulsar_set, pulsar_profile and pulsar_pip. To run one test on several brokers:
 
         @pytest.mark.parametrize("pulsar_broker", [{"brokers": 1}, {"brokers": 3}], indirect=True)
     """

@@ -13,8 +13,8 @@ import pytest
 MARKER: Final = "pulsar"
 POLICIES: Final = "policies"
 OPTIONS: Final = (  # options of `running`; tests/broker/testing/test_marks.py compares them
-    *("set", "profile", "max_protocol_version", "separate_publish_times", "brokers", "config", "data", "durability"),
-    *("port", "http_port", "toxiproxy_port"),
+    *("set", "profile", "max_protocol_version", "separate_publish_times", "pip", "brokers", "config", "data"),
+    *("durability", "port", "http_port", "toxiproxy_port"),
 )
 EXPLORE: Final = "explore"
 EXPLORATION: Final = (EXPLORE, "seed", "only", "without", "rates")
@@ -50,7 +50,8 @@ def broker_options(config: pytest.Config, options: Mapping[str, Any]) -> dict[st
     """Return options of `running`: those of a test over those of the ini file."""
     lines = [line.partition("=") for line in config.getini("pulsar_set")]
     keys = {key.strip(): value.strip() for key, _, value in lines}
-    return {"profile": config.getini("pulsar_profile"), **options, "set": {**keys, **options.get("set", {})}}
+    of_all = {"profile": config.getini("pulsar_profile"), "pip": config.getini("pulsar_pip")}
+    return {**of_all, **options, "set": {**keys, **options.get("set", {})}}
 
 
 def mistakes(items: list[pytest.Item]) -> dict[str, pytest.Item]:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from pulsarium.broker.auth.needs import topic_operation
 from pulsarium.broker.cluster import Broker
 from pulsarium.broker.config.keys import documented_keys
+from pulsarium.broker.config.proposals import PROPOSALS
 from pulsarium.broker.config.version import VERSION
 from pulsarium.broker.model.policy.without_effect import REPLICATED, SETTING, WithoutEffect
 from pulsarium.broker.model.scalable.explained import explain_scaling
@@ -59,6 +60,7 @@ async def _overview(call: Call, waiting: WaitingTimes, part: str, offset: int, l
     return {
         "version": VERSION,
         "profile": broker.profile.name,
+        "proposals": [str(PROPOSALS[number]) for number in sorted(broker.profile.proposals)],
         "cluster": broker.config.clusterName,
         "serviceUrl": broker.assigned.service_url,
         "upSinceMs": broker.up_since_ms,

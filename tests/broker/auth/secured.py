@@ -17,12 +17,14 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
+from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
 from pulsarium.broker.config import Config
 
 PREFIX = "org.apache.pulsar.broker.authentication.AuthenticationProvider"
 TOKEN, BASIC, TLS = f"{PREFIX}Token", f"{PREFIX}Basic", f"{PREFIX}Tls"
 SECRET = b"a secret of tests, thirty-two bytes at least"
+OTHER_SECRET = b"another secret of tests, thirty-two bytes at least"
 # Users admin and user with the password 123456, as htpasswd -m and htpasswd -d write them.
 PASSWORDS = "admin:$apr1$FG4AO6aX$KGYPuMoLUou3i6vUkPUUf.\nuser:14UaTZqKDvWIQ\n"
 
@@ -31,10 +33,33 @@ def base64_of(content: bytes) -> str:
     return base64.b64encode(content).decode()
 
 
-def token(role: str | None, *, key: Any = SECRET, algorithm: str = "HS256", **claims: Any) -> str:
+def token(
+    role: str | None,
+    *,
+    key: Any = SECRET,
+    algorithm: str = "HS256",
+    headers: dict[str, str] | None = None,
+    **claims: Any,
+) -> str:
     """Sign a token. `exp` and `nbf` are in seconds since the epoch."""
     subject = {} if role is None else {"sub": role}
-    return jwt.encode({**subject, **claims}, key, algorithm)
+    return jwt.encode({**subject, **claims}, key, algorithm, headers)
+
+
+def jwk(kid: str | None, key: Any, **others: Any) -> dict[str, Any]:
+    """Return a key as a member of a JWKS document: a secret, or the public part of a pair."""
+    if isinstance(key, bytes):
+        made: dict[str, Any] = {"kty": "oct", "k": base64.urlsafe_b64encode(key).decode().rstrip("=")}
+    else:
+        kind = ECAlgorithm if isinstance(key, ec.EllipticCurvePrivateKey) else RSAAlgorithm
+        made = dict(kind.to_jwk(key.public_key(), as_dict=True))
+        made.pop("key_ops", None)
+    return {**made, **({} if kid is None else {"kid": kid}), **others}
+
+
+def jwks(**keys: Any) -> str:
+    """Return a JWKS document with a key for each kid."""
+    return json.dumps({"keys": [jwk(kid, key) for kid, key in keys.items()]})
 
 
 def bearer(role: str | None, **claims: Any) -> dict[str, str]:

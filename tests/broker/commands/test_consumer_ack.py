@@ -335,10 +335,8 @@ async def test_in_5_0_an_acknowledgement_that_cannot_be_is_an_error(wire: Wire, 
     assert f"Current mark-delete: {last} -- attempted mark delete: {first}" in backwards.message
     behind = Position(last.ledger_id, last.entry_id + 1)
     for refused in (await told(behind), await told(behind, Individual)):
-        assert (refused.error, refused.message.rpartition(": ")[2]) == (
-            pb.UnknownError,
-            "Invalid mark deleted position",
-        )
+        assert refused.error == pb.UnknownError
+        assert refused.message.endswith(": Invalid mark deleted position")
     assert not (await told(last)).HasField("error")
 
 

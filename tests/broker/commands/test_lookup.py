@@ -98,6 +98,13 @@ async def test_a_client_stays_on_its_url_where_the_advertised_one_is_local(
         assert (found.brokerServiceUrl, found.proxy_through_service_url) == (f"pulsar://{address}:7000", stays)
 
 
+async def test_the_internal_listener_where_there_are_none_has_the_usual_url(autojump_clock: object) -> None:
+    async with serving(Config(internalListenerName="internal")) as bed:
+        wire = await bed.connect()
+        named = await look_up(wire, TOPIC, advertised_listener_name="internal")
+        assert named.brokerServiceUrl == (await look_up(wire, TOPIC)).brokerServiceUrl != ""
+
+
 async def test_a_listener_where_there_are_none(wire: Wire) -> None:
     found = await look_up(wire, TOPIC, advertised_listener_name="x")
     assert (found.error, found.message) == (pb.ServiceNotReady, "the broker do not have x listener")

@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from pulsarium.broker.config import Config, load
+from pulsarium.broker.config import Config, load, profile_of
 from pulsarium.broker.config.dynamic import DynamicSettings
 from pulsarium.broker.config.keys import APPEND_INDEX, documented_keys
 from pulsarium.broker.config.listeners import Listener, parse_listeners
+from pulsarium.broker.config.proposals import PROPOSALS
 from pulsarium.broker.model.namespace.metadata import Records
 from tests.broker.model.stores import Paths
 
@@ -37,7 +38,8 @@ def test_every_type_can_be_read() -> None:
 
 def test_every_default_that_is_written_in_a_file_is_read_again() -> None:
     defaults = {key.name: key.default for key in KEYS if key.default not in (None, "")}
-    config = load(None, [f"{name}={written(default)}" for name, default in defaults.items()]).config
+    profile = profile_of("pip", pip=PROPOSALS)
+    config = load(None, [f"{name}={written(default)}" for name, default in defaults.items()], profile).config
     read = {name: getattr(config, name) for name in defaults}
     assert read == defaults
     assert [name for name in defaults if type(read[name]) is not type(defaults[name])] == []

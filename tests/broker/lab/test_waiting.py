@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from pulsarium.broker.config import Config
+from pulsarium.broker.config import Config, profile_of
 from pulsarium.broker.config.keys import APPEND_BROKER_TIMESTAMP
 from pulsarium.broker.lab import Lab
 from pulsarium.broker.model.errors import TopicNotFoundError
@@ -22,7 +22,7 @@ from pulsarium.broker.storage.interface import StorageError
 from pulsarium.broker.web.rates import Rates
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
-from tests.broker.auth.secured import by_token, token
+from tests.broker.auth.secured import OTHER_SECRET, SECRET, by_token, jwks, token
 from tests.broker.held import HeldStorage
 from tests.broker.model.dispatch.sharing import subscription
 from tests.broker.model.upkeep.policed import set_policies, subscription_of, topic_of
@@ -41,6 +41,7 @@ ONLY_THE_BROKERS = (  # these belong to no single namespace
     "test_rates_are_averages_over_a_minute_of_the_clock",
     "test_connections_live_on",
     "test_tokens_are_as_good_as_their_makers_clock_says",
+    "test_keys_of_tokens_are_read_again_at_their_interval",
     "test_late_sends_of_a_closed_producer_are_dropped_for_as_long_as_the_client_may_not_know",
 )
 
@@ -541,6 +542,21 @@ async def test_tokens_are_as_good_as_their_makers_clock_says() -> None:
         late = bed.dial()
         await late.send(Type.CONNECT, client_version="wire", protocol_version=21, **good)
         assert (await late.expect(Type.ERROR)).error == pb.AuthenticationError
+
+
+async def test_keys_of_tokens_are_read_again_at_their_interval(tmp_path: Path) -> None:
+    keys = tmp_path / "keys.json"
+    keys.write_text(jwks(a=SECRET))
+    config = by_token(tokenValidationKeysJwks=f"file://{keys}", tokenValidationKeysRefreshSeconds=DAY)
+    async with serving(config, profile=profile_of("pip", pip=[490])) as bed:
+        lab = bed.broker.cluster.attached(Lab)
+        signed = token("me", key=OTHER_SECRET, headers={"kid": "b"}).encode()
+        keys.write_text(jwks(a=SECRET, b=OTHER_SECRET))
+        early = bed.dial()
+        await early.send(Type.CONNECT, client_version="wire", auth_method_name="token", auth_data=signed)
+        assert (await early.expect(Type.ERROR)).error == pb.AuthenticationError
+        await lab.clock.advance(DAY)
+        await bed.connect(auth_method_name="token", auth_data=signed)
 
 
 async def test_late_sends_of_a_closed_producer_are_dropped_for_as_long_as_the_client_may_not_know() -> None:

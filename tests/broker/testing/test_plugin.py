@@ -186,6 +186,26 @@ def test_brokers_of_several_kinds(run: Run) -> None:
     )
 
 
+def test_proposals_of_the_ini_are_on_where_no_mark_names_others(run: Run) -> None:
+    result = run(
+        """
+        import pytest
+
+        def on(broker):
+            return broker.call(lambda it: it.broker.profile.proposals)
+
+        def test_of_the_ini(pulsar_broker):
+            assert on(pulsar_broker) == {488, 490}
+
+        @pytest.mark.pulsar(pip=[490])
+        def test_of_a_mark(pulsar_broker):
+            assert on(pulsar_broker) == {490}
+        """,
+        ini="pulsar_pip = 488 490\n",
+    )
+    result.assert_outcomes(passed=2)
+
+
 def test_failures_name_the_line_of_the_test(run: Run) -> None:
     result = run("""
         def test_produced(pulsar_broker, pulsar_topic):

@@ -168,6 +168,13 @@ def test_a_profile_can_be_named(bench: Bench, by_variable: bool, monkeypatch: py
     assert bench.options(*given).profile is PULSAR_4_2
 
 
+@pytest.mark.parametrize("by_variable", [True, False])
+def test_a_proposal_can_be_switched_on(bench: Bench, by_variable: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if by_variable:
+        monkeypatch.setenv("PULSARIUM_PIP", "490")
+    assert bench.options(*([] if by_variable else ["--pip", "490"])).profile.proposals == {490}
+
+
 @pytest.fixture
 def forbidden(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the folder of the data, as the engine of a container makes it for a mount: this user cannot write it."""

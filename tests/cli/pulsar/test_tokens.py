@@ -73,6 +73,22 @@ def test_a_key_is_taken_in_each_of_pulsar_s_forms(tokens: Tokens, form: str) -> 
     assert tokens("create", "-sk", key, "-s", "a") == tokens("create", "-sk", KEY, "-s", "a")
 
 
+def test_a_token_names_the_key_that_signs_it(tokens: Tokens) -> None:
+    token = tokens("create", "-sk", KEY, "-s", "a", "--key-id", "k")
+    assert token == tokens("create", "-sk", KEY, "-s", "a", "--headers", "kid=k")
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (["--key-id", " "], "--key-id: the id is empty; give the kid of the key in the broker's JWKS document"),
+        (["--key-id", "k", "-hs", "kid=k"], "--key-id and --headers kid=... both name a key; leave one out"),
+    ],
+)
+def test_a_token_names_one_key_or_none(tokens: Tokens, given: list[str], says: str) -> None:
+    assert tokens.refusal("create", "-sk", KEY, "-s", "a", *given) == says
+
+
 def test_a_token_is_shown(tokens: Tokens) -> None:
     token = tokens("create", "-sk", KEY, "-s", "a", "-hs", "kid=k", "--headers", "x=1=2")
     assert tokens("show", token) == '{"alg":"HS256","kid":"k","x":"1=2"}\n---\n{"sub":"a"}'

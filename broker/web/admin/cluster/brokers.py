@@ -53,9 +53,9 @@ def version(call: Call) -> HttpReply:
 
 @route("GET", f"{ROOT}/configuration/runtime", needs=broker_operation("LIST_RUNTIME_CONFIGURATIONS"))
 def get_runtime_configuration(call: Call) -> HttpReply:
-    """Return all settings in effect as texts, except secret ones, as Pulsar does."""
-    config = call.broker.config
-    shown = (name for name, key in documented_keys().items() if not key.meaning.secret)
+    """Return settings in effect as texts, as Pulsar does, except secret ones and those of proposals that are off."""
+    config, on = call.broker.config, {0, *call.broker.profile.proposals}
+    shown = (name for name, key in documented_keys().items() if not key.meaning.secret and key.meaning.proposal in on)
     return json_reply({name: _text(getattr(config, name)) for name in shown})
 
 

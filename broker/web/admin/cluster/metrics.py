@@ -8,7 +8,7 @@ from typing import Any
 from pulsarium.broker.auth.needs import ANYBODY
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.net.slices import Slice
-from pulsarium.broker.web.admin.topic.stats_json import StatsWriter
+from pulsarium.broker.web.admin.topic.stats_json import UNKNOWN_AGE, StatsWriter
 from pulsarium.broker.web.http.call import Call
 from pulsarium.broker.web.http.registry import route
 from pulsarium.broker.web.http.reply import HttpReply
@@ -61,6 +61,7 @@ OF_SUBSCRIPTION = {
     "pulsar_out_bytes_total": "bytesOutCounter",
     "pulsar_out_messages_total": "msgOutCounter",
 }
+AGE_OF_SUBSCRIPTION = "pulsar_subscription_storage_backlog_age_seconds"  # PIP-488
 
 
 Sample = tuple[str, str, float]  # the metric, its labels as written, its value
@@ -85,6 +86,10 @@ async def get_metrics(call: Call) -> HttpReply:
     stalls = broker.turn.stalls
     text.add("pulsarium_event_loop_stalls_total", written(cluster), stalls.count)
     text.add("pulsarium_event_loop_stalled_seconds_total", written(cluster), stalls.seconds)
+    authentication = broker.cluster.authentication
+    if authentication is not None and authentication.tokens is not None:
+        for metric, own, value in authentication.tokens.samples():
+            text.add(metric, written({**cluster, **own}), value)
     writer = StatsWriter(call.rates, broker.web_address, exclude_publishers=True)
     for topic in broker.loaded_topics():
         labels = written({**cluster, "namespace": str(topic.name.namespace_name), "topic": str(topic.name)})
@@ -118,6 +123,9 @@ class SubscriptionSampleWriter:
         consumers = len(stats["consumers"])
         for metric, field in OF_SUBSCRIPTION.items():
             self._text.add(metric, labels, stats[field])
+        age = stats.get("oldestBacklogMessageAgeSeconds", UNKNOWN_AGE)
+        if age != UNKNOWN_AGE:
+            self._text.add(AGE_OF_SUBSCRIPTION, labels, age)
         self._text.add("pulsar_subscription_consumers_count", labels, consumers)
         self._text.add("pulsar_subscription_msg_drop_rate", labels, stats.get("msgDropRate", 0.0))
         self.count += 1

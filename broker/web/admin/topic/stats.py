@@ -58,7 +58,7 @@ Json = dict[str, Any]
 NOT_OF_ALL = ("ownerBroker", "deduplicationStatus")
 OLDEST = ("topicCreationTimeStamp", "earliestMsgPublishTimeInBacklogs")
 NEWEST = ("lastPublishTimeStamp", "backlogQuotaLimitSize", "backlogQuotaLimitTime")
-ZERO = ("oldestBacklogMessageAgeSeconds",)
+BACKLOG_AGE = "oldestBacklogMessageAgeSeconds"
 # of clients, which may differ between partitions
 PUBLISHER_FIELDS = ("msgRateIn", "msgThroughputIn", "averageMsgSize", "chunkedMessageRate")
 CONSUMER_NOT_ADDED = ("avgMessagesPerEntry", "lastAckedTimestamp", "lastConsumedTimestamp", "lastConsumedFlowTimestamp")
@@ -86,8 +86,8 @@ async def together(partitions: list[Json], metadata: Json, each: Mapping[str, Js
 
 
 def _added(field: str, values: list[Any], first: Any) -> Any:
-    if field in ZERO:
-        return 0
+    if field == BACKLOG_AGE:
+        return max(0, *values)
     if field in OLDEST:
         return min((value for value in values if value > 0), default=0)
     if field in NEWEST:
@@ -139,6 +139,8 @@ def _subscription(group: list[Json]) -> Json:
             total[field] = 0
         elif field == "subscriptionProperties":
             total[field] = {key: value for each in group for key, value in each[field].items()}
+        elif field == BACKLOG_AGE:
+            total[field] = max(each[field] for each in group)
         elif field == "earliestMsgPublishTimeInBacklog":
             total[field] = min((each[field] for each in group if each[field] > 0), default=0)
         elif field != "activeConsumerName":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from pulsarium.broker.clock import instant_text
+from pulsarium.broker.config.proposals import BACKLOG_AGE
 from pulsarium.broker.model.compaction.compaction import LastRun
 from pulsarium.broker.model.dispatch.key_shared import KeySharedDispatcher
 from pulsarium.broker.model.errors import BrokerServiceError
@@ -13,7 +14,7 @@ from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.policy.policies import AGE, STORAGE
 from pulsarium.broker.model.subscription.base import Consumer, Dispatcher, Subscription
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
-from pulsarium.broker.model.topic.backlog import backlog_size, oldest_ms, quota_of, size_after
+from pulsarium.broker.model.topic.backlog import backlog_size, oldest_ms, oldest_of, quota_of, size_after
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.topic.producers import Producer
@@ -24,9 +25,10 @@ from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.errors import EntryError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.numbers import signed
-from pulsarium.proto.special_names import is_system_topic
+from pulsarium.proto.special_names import COMPACTION_CURSOR, is_system_topic
 
 Json = dict[str, Any]
+UNKNOWN_AGE = -1  # also of no backlog
 
 NO_RANGES = {
     "nonContiguousDeletedMessagesRanges": 0,
@@ -248,6 +250,7 @@ class StatsWriter:
             "msgBacklog": backlog,
             "backlogSize": size,
             "earliestMsgPublishTimeInBacklog": since,
+            **age_of_backlog(subscription, backlog),
             "msgBacklogNoDelayed": backlog - delayed,
         }
 
@@ -362,6 +365,21 @@ def last_publish_ms(topic: Topic) -> int:
 NO_DRAINING = {"drainingHashesCount": 0, "drainingHashesClearedTotal": 0, "drainingHashesUnackedMessages": 0}
 
 
+def age_of_backlog(subscription: Subscription, backlog: int) -> Json:
+    """Return the age of a subscription's backlog in seconds, where the broker has the field (PIP-488).
+
+    Readers have no age, and neither has the cursor of compaction, which is no subscription of the topic.
+    """
+    topic, config, oldest = subscription.topic, subscription.topic.stores.config, None
+    if not topic.stores.profile.has(BACKLOG_AGE):
+        return {}
+    has_age = subscription.durable and subscription.name != COMPACTION_CURSOR and backlog > 0
+    if config.exposeSubscriptionBacklogAgeInPrometheus and has_age and subscription.cursor is not None:
+        oldest = oldest_of(subscription.cursor, config)
+    age = UNKNOWN_AGE if oldest is None else max(0, (topic.now_ms() - oldest) // 1000)
+    return {"oldestBacklogMessageAgeSeconds": age}
+
+
 def held_back(subscription: Subscription) -> Json:
     """Return the messages that a subscription holds back."""
     dispatcher = subscription.dispatcher
@@ -427,7 +445,7 @@ def quotas(topic: Topic) -> Json:
     if isinstance(topic, PersistentTopic):
         size, seconds = quota_of(topic.policies, STORAGE).limit_size, quota_of(topic.policies, AGE).limit_seconds
         oldest = oldest_ms(topic.log)
-        age = -1 if oldest is None else (topic.now_ms() - oldest) // 1000
+        age = UNKNOWN_AGE if oldest is None else (topic.now_ms() - oldest) // 1000
     return {
         "backlogQuotaLimitSize": size,
         "backlogQuotaLimitTime": seconds,

@@ -16,7 +16,7 @@ export function Overview({ live: { value, error } }) {
   if (!value) return html`<h2>Overview</h2><${Trouble} error=${error}/>${!error && html`<p class="note">Connecting…</p>`}`;
   const silent = value.withoutEffect;
   return html`<h2>Overview</h2><${Trouble} error=${error}/>
-    <p class="soft">${value.serviceUrl} · version ${value.version} · profile ${value.profile} · cluster ${value.cluster} ·
+    <p class="soft">${value.serviceUrl} · version ${value.version} · profile ${[value.profile, ...value.proposals].join(" + ")} · cluster ${value.cluster} ·
       up for <${Span} ms=${value.upSinceMs} now=${Date.now}/></p>
     <section class="card"><${Facts} of=${[counted(value.topicCount, "topic"), counted(value.namespaces, "namespace"),
       counted(value.connections, "connection")]}/>

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from pulsarium.broker.model.namespace.metadata import Records
+from pulsarium.broker.model.namespace.metadata import Metadata, Records
 from tests.broker.model.stores import Paths
 
 
@@ -39,3 +39,10 @@ def test_stored_records_are_recovered() -> None:
         records.recover(path, value)
     assert records.inside("/admin/clusters", "c", "failureDomain") == {"d": {"brokers": ["b"]}}
     assert records.inside("/admin/policies") == {}
+
+
+def test_the_system_namespace_of_a_new_cluster_may_have_bundles_of_its_own() -> None:
+    metadata = Metadata(Paths(), "standalone", system_bundles=64)
+    metadata.recover({})
+    assert metadata.namespaces["pulsar/system"]["bundles"]["numBundles"] == 64
+    assert "bundles" not in metadata.namespaces["public/default"]

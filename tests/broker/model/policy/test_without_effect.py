@@ -79,6 +79,7 @@ EFFECTS: Mapping[str, str] = {
 OF_OPERATORS = {"deleted", "properties"}
 # Keys that no test names, with the test that sees their effect.
 KEYS_SEEN_BY: Mapping[str, str] = {
+    "defaultNumberOfSystemNamespaceBundles": "broker/model/namespace/test_metadata.py",
     "maxConsumerMetadataSize": f"{COMMANDS}/test_subscribe.py::test_metadata_of_a_consumer_may_be_so_large",
     "systemTopicSchemaCompatibilityStrategy": f"{COMMANDS}/test_schema.py::test_the_strategy_of_system_topics",
     "dispatcherReadFailureBackoffMaxTimeInMs": "broker/model/subscription/test_unreadable.py",

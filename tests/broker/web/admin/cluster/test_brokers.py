@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from pulsarium.broker.config import Config
+from pulsarium.broker.config import Config, profile_of
 from tests.broker.web.admin.rest import ADMIN, NAMESPACES, TOPICS, Rest, rest_of
 from tests.broker.web.admin.steps import Reason, Step, play
 from tests.broker.wire import Bed, Type, Wire, serving
@@ -44,6 +44,13 @@ async def test_the_running_configuration_is_shown_as_texts(rest: Rest) -> None:
     assert runtime["advertisedAddress"] == ""
     assert runtime["subscriptionTypesEnabled"] == "Exclusive,Failover,Key_Shared,Shared"
     assert all(isinstance(value, str) for value in runtime.values())
+
+
+@pytest.mark.parametrize(("pip", "shown"), [((), None), ((490,), "false")])
+async def test_the_keys_of_a_proposal_are_shown_while_it_is_on(pip: tuple[int, ...], shown: str | None) -> None:
+    async with serving(profile=profile_of("pip", pip=pip)) as bed:
+        runtime = await rest_of(bed).get(f"{BROKERS}/configuration/runtime")
+    assert (runtime.get("tokenRequireKid"), "tokenValidationKeysJwks" in runtime) == (shown, False)
 
 
 URL = f"{ADMIN}/brokers/configuration"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 
+from pulsarium.broker.config import PROFILES, Config
 from pulsarium.broker.web.admin.cluster.metrics import TextFormat, written
-from tests.broker.web.admin.rest import TOPICS, Rest
-from tests.broker.wire import TOPIC, Earliest, Shared, Wire, plain
+from tests.broker.auth.secured import bearer, by_token
+from tests.broker.web.admin.rest import ADMIN, TOPICS, Rest, rest_of
+from tests.broker.wire import TOPIC, Earliest, Shared, Wire, plain, serving
 
 LINE = re.compile(r'([a-z_]+)\{((?:[a-z_]+="(?:[^"\\]|\\.)*",?)*)\} (-?[0-9.e+-]+)')
 OF_TOPIC = f'cluster="standalone",namespace="public/default",topic="{TOPIC}"'
@@ -71,6 +73,35 @@ async def test_metrics_of_a_topic_at_work(rest: Rest, wire: Wire) -> None:
     assert values['pulsar_broker_msg_backlog{cluster="standalone"}'] == 5
     connections = 'pulsar_active_connections{cluster="standalone",broker="localhost",metric="broker_connection"}'
     assert values[connections] == 1
+
+
+async def test_tokens_are_counted_by_the_reason_of_their_refusal() -> None:
+    async with serving(by_token()) as bed:
+        rest = rest_of(bed)
+        await rest.call("GET", f"{ADMIN}/clusters", **bearer("admin"))
+        await rest.call("GET", f"{ADMIN}/clusters", **bearer("admin", exp=1))
+        await rest.call("GET", f"{ADMIN}/clusters", authorization="Basic x")
+        values = await read(rest)
+    labels = 'cluster="standalone",provider_name="AuthenticationProviderToken",auth_method="token"'
+    assert {name: value for name, value in values.items() if "authentication" in name} == {
+        f"pulsar_authentication_success_total{{{labels}}}": 1,
+        f'pulsar_authentication_failures_total{{{labels},reason="INVALID_TOKEN"}}': 1,
+        f'pulsar_authentication_failures_total{{{labels},reason="INVALID_AUTH_DATA"}}': 1,
+    }
+
+
+async def test_only_a_known_age_of_a_backlog_is_a_sample() -> None:
+    """Pulsar 5.0.1 answers so."""
+    config = Config(exposeSubscriptionBacklogAgeInPrometheus=True, preciseTimeBasedBacklogQuotaCheck=True)
+    async with serving(config, profile=PROFILES["pulsar-5.0"]) as bed:
+        wire = await bed.connect()
+        await wire.producer()
+        await wire.subscribe(name="behind", consumer_id=1)
+        await wire.publish(plain(b"x", publish_time=bed.broker.clock.now_ms() - 7_000))
+        await wire.subscribe(name="caught-up", consumer_id=2)
+        values = await read(rest_of(bed))
+    ages = {name: value for name, value in values.items() if "subscription_storage_backlog_age" in name}
+    assert ages == {f'pulsar_subscription_storage_backlog_age_seconds{{{OF_TOPIC},subscription="behind"}}': 7}
 
 
 async def test_names_cannot_break_the_format(rest: Rest) -> None:

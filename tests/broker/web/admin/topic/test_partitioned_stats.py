@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pulsarium.broker.config.keys import Config
+from pulsarium.broker.config import PROFILES, Config
 from tests.broker.web.admin.rest import NON_PERSISTENT, TOPICS, Rest, rest_of
 from tests.broker.wire import Bed, Shared, Wire, plain
 
@@ -19,6 +19,24 @@ async def used(rest: Rest, wire: Wire) -> None:
         await wire.producer(name, index, producer_name="p")
         await wire.subscribe(name, type=Shared, consumer_id=index, consumer_name="c")
         await wire.publish(*[plain(b"x" * 10)] * (index + 1), producer_id=index)
+
+
+@pytest.mark.serving(
+    Config(exposeSubscriptionBacklogAgeInPrometheus=True, preciseTimeBasedBacklogQuotaCheck=True),
+    profile=PROFILES["pulsar-5.0"],
+)
+async def test_the_age_of_a_backlog_is_that_of_the_oldest_partition(bed: Bed, rest: Rest, wire: Wire) -> None:
+    """Pulsar 5.0.1 answers so."""
+    await rest.done("PUT", f"{TOPICS}/p/partitions", 3)
+    for index, name in enumerate(PARTS):
+        await wire.producer(name, index, producer_name="p")
+        await wire.subscribe(name, consumer_id=index)
+    now = bed.broker.clock.now_ms()
+    for index, age in ((0, 4_000), (1, 9_000)):
+        await wire.publish(plain(b"x", publish_time=now - age), producer_id=index)
+    stats = await rest.get(URL)
+    assert stats["subscriptions"]["sub"]["oldestBacklogMessageAgeSeconds"] == 9
+    assert stats["oldestBacklogMessageAgeSeconds"] == 9
 
 
 async def test_stats_of_partitions_are_added_up(rest: Rest, wire: Wire) -> None:

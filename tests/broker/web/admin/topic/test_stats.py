@@ -6,14 +6,18 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
+import trio
 
-from pulsarium.broker.config import PIP, PULSAR_4_2, Config, Profile
+from pulsarium.broker.config import PIP, PROFILES, PULSAR_4_2, Config, Profile, profile_of
 from pulsarium.broker.config.keys import APPEND_BROKER_TIMESTAMP, APPEND_INDEX
+from pulsarium.broker.config.profile import PULSAR_5_0
+from pulsarium.broker.lab import Lab
 from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.topic import backlog
 from pulsarium.broker.model.topic.log import TopicLog
 from pulsarium.broker.net import slices
+from pulsarium.broker.web.admin.topic import stats_json
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.passes import passes_of_the_loop
 from tests.broker.web.admin.rest import ADMIN, NON_PERSISTENT, TOPICS, Rest, rest_of
@@ -209,6 +213,85 @@ async def test_an_empty_backlog_has_no_earliest_time(rest: Rest, wire: Wire) -> 
     stats = await rest.get(f"{STATS}?getEarliestTimeInBacklog=true")
     assert stats["subscriptions"]["sub"]["earliestMsgPublishTimeInBacklog"] == -1
     assert stats["earliestMsgPublishTimeInBacklogs"] == 0
+
+
+BACKLOG_AGE = "oldestBacklogMessageAgeSeconds"
+PRECISE = Config(exposeSubscriptionBacklogAgeInPrometheus=True, preciseTimeBasedBacklogQuotaCheck=True)
+WITH_AGES = profile_of("pip", pip=[488])
+
+
+async def ages(rest: Rest, url: str = STATS) -> dict[str, int]:
+    return {name: each[BACKLOG_AGE] for name, each in (await rest.get(url))["subscriptions"].items()}
+
+
+@pytest.mark.serving(PRECISE, profile=WITH_AGES)
+async def test_the_age_of_a_backlog_is_that_of_its_first_unacknowledged_message(
+    bed: Bed, rest: Rest, wire: Wire
+) -> None:
+    await wire.producer()
+    for consumer_id, name in enumerate(("none", "first", "second", "all")):
+        await wire.subscribe(name=name, type=Shared, consumer_id=consumer_id)
+        await wire.flow(consumer_id=consumer_id)
+    now = bed.broker.clock.now_ms()
+    first, second = await wire.publish(*(plain(b"x", publish_time=now - age) for age in (20_000, 10_000)))
+    await wire.messages(8)
+    await wire.ack(first, consumer_id=1)
+    await wire.ack(second, consumer_id=2)
+    await wire.ack(first, second, consumer_id=3)
+    assert await ages(rest) == {"none": 20, "first": 10, "second": 20, "all": -1}
+
+
+@pytest.mark.serving(
+    Config(
+        exposeSubscriptionBacklogAgeInPrometheus=True,
+        managedLedgerMaxEntriesPerLedger=1,
+        managedLedgerMinLedgerRolloverTimeMinutes=0,
+    ),
+    profile=PULSAR_5_0,
+)
+async def test_an_estimated_age_of_a_backlog_is_that_of_the_closed_ledger(bed: Bed, rest: Rest, wire: Wire) -> None:
+    """A real 5.0.1 answers so."""
+    await wire.producer()
+    for consumer_id, name in enumerate(("none", "first", "all")):
+        await wire.subscribe(name=name, consumer_id=consumer_id)
+    lab = bed.broker.cluster.attached(Lab)
+    (first,) = await wire.publish(plain(b"x"))
+    await lab.clock.advance(30)
+    (second,) = await wire.publish(plain(b"x"))
+    await lab.clock.advance(10)
+    await wire.ack(first, type=Cumulative, consumer_id=1)
+    await wire.ack(second, type=Cumulative, consumer_id=2)
+    assert await ages(rest) == {"none": 40, "first": 10, "all": -1}
+
+
+@pytest.mark.serving(PRECISE, profile=WITH_AGES)
+async def test_only_durable_subscriptions_have_an_age_of_a_backlog(rest: Rest, wire: Wire) -> None:
+    """A real 5.0.1 answers so."""
+    await wire.producer()
+    await wire.publish(plain(b"x", partition_key="k"))
+    await rest.done("PUT", f"{TOPICS}/t/compaction")
+    await trio.sleep(1)
+    assert (await rest.get(f"{TOPICS}/t/compaction"))["status"] == "SUCCESS"
+    await wire.subscribe(name="reader", durable=False, initialPosition=Earliest, consumer_id=1)
+    await wire.publish(plain(b"x", partition_key="k"))
+    await wire.subscribe("non-persistent://public/default/n", consumer_id=2)
+    assert await ages(rest) == {"reader": -1, "__compaction": -1}
+    assert await ages(rest, f"{NON_PERSISTENT}/n/stats") == {"sub": -1}
+
+
+@pytest.mark.parametrize(("profile", "shown"), [(PIP, False), (PROFILES["pulsar-5.0-m1"], False), (PULSAR_5_0, True)])
+async def test_the_age_of_a_backlog_is_computed_on_request_only(
+    profile: Profile, shown: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    computed = list[ManagedCursor]()
+    monkeypatch.setattr(stats_json, "oldest_of", lambda cursor, config: computed.append(cursor))
+    async with serving(profile=profile) as bed:
+        wire = await bed.connect()
+        await wire.producer()
+        await wire.subscribe()
+        await wire.publish(plain(b"x"))
+        stats = (await rest_of(bed).get(STATS))["subscriptions"]["sub"]
+    assert (BACKLOG_AGE in stats, stats.get(BACKLOG_AGE, -1), computed) == (shown, -1, [])
 
 
 @asynccontextmanager

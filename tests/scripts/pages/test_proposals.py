@@ -1,0 +1,42 @@
+"""Commands and the program of docs/proposals.md, as they stand there."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from pulsarium.broker.testing.starting import Running
+from pulsarium.cli.main import cli
+from pulsarium.cli.serve import gather, serve
+from scripts.pages.proposals import PAGE
+
+BLOCK = re.compile(r"^```(?:bash|python)\n(.*?)^```", re.M | re.S)
+
+
+def block(part: str) -> str:
+    """Return the only block of the page that has this part."""
+    (found,) = (text for text in BLOCK.findall(PAGE.read_text()) if part in text)
+    assert isinstance(found, str)
+    return found
+
+
+def test_the_commands_show_the_age_of_a_backlog() -> None:
+    asked = serve.make_context("serve", shlex.split(block("--pip 488 "))[2:]).params
+    lines = [shlex.split(line, comments=True)[1:] for line in block("topics stats").splitlines()]
+    with Running(gather(asked, free_ports=True)[0]) as broker:
+        where = {"PULSARIUM_ADMIN_URL": broker.admin_url, "PULSARIUM_SERVICE_URL": broker.service_url}
+        ran = [CliRunner().invoke(cli, words, prog_name="pulsarium", env=where) for words in lines]
+    assert [each.output for each in ran if each.exit_code] == []
+    assert '"oldestBacklogMessageAgeSeconds" : 3600' in ran[-1].output
+
+
+def test_the_program_has_both_keys_between(tmp_path: Path) -> None:
+    command = [sys.executable, "-P", "-c", block("import jwt")]
+    ran = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
+    answers = [{"2025": 200, "2026": 401}, {"2025": 200, "2026": 200}, {"2025": 401, "2026": 200}]
+    assert ran.stdout == "".join(f"{each}\n" for each in answers)
