@@ -73,6 +73,7 @@ class Profile:
     empty_sets_keep_batches: a cumulative ACK whose ack set has no bits left does not acknowledge the batch itself.
     faulty_schema_topics_close: GET_OR_CREATE_SCHEMA with a topic name that is none closes the connection.
     scalable_partitions_unasked: PARTITIONED_METADATA of an absent scalable topic that must not be created answers 0.
+    shows_recently_joined: stats of subscriptions have consumersAfterMarkDeletePosition, which 5.0.1 dropped.
     silent_non_persistent_failover: consumers of a Failover subscription of a non-persistent topic get no
     ACTIVE_CONSUMER_CHANGE when one of them becomes active.
     abandoned_consumers_refuse: refuse a SUBSCRIBE with the id of a consumer that was closed before it existed.
@@ -123,6 +124,7 @@ class Profile:
     empty_sets_keep_batches: bool = False
     faulty_schema_topics_close: bool = False
     scalable_partitions_unasked: bool = False
+    shows_recently_joined: bool = True
     silent_non_persistent_failover: bool = False
     abandoned_consumers_refuse: bool = False
     refused_producers_stay_exclusive: bool = False
@@ -248,6 +250,7 @@ PULSAR_5_0: Final = replace(
     empty_sets_keep_batches=False,
     faulty_schema_topics_close=False,
     scalable_partitions_unasked=False,
+    shows_recently_joined=False,
     silent_non_persistent_failover=False,
     proposals=frozenset({BACKLOG_AGE}),
 )

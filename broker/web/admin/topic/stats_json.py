@@ -226,7 +226,7 @@ class StatsWriter:
             "isDurable": subscription.durable,
             "isReplicated": replicated,
             **key_sharing(dispatcher),
-            "consumersAfterMarkDeletePosition": recently_joined(subscription.dispatcher),
+            **recently_joined(subscription),
             **draining(dispatcher),
             **NO_RANGES,
             **self._kept(subscription),
@@ -393,10 +393,12 @@ def held_back(subscription: Subscription) -> Json:
     }
 
 
-def recently_joined(dispatcher: Dispatcher | None) -> Json:
+def recently_joined(subscription: Subscription) -> Json:
     """Return the read positions at which consumers joined that still wait for earlier messages."""
-    joined = {} if dispatcher is None else dispatcher.joined
-    return {consumer.name: str(position) for consumer, position in joined.items()}
+    if not subscription.topic.stores.profile.shows_recently_joined:
+        return {}
+    joined = {} if subscription.dispatcher is None else subscription.dispatcher.joined
+    return {"consumersAfterMarkDeletePosition": {each.name: str(position) for each, position in joined.items()}}
 
 
 def key_sharing(dispatcher: Dispatcher | None) -> Json:
