@@ -111,6 +111,7 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
             "batch-index": "true to acknowledge single messages of a batch",
             "receipt": "true for acknowledgements that the broker confirms",
             "priority": "priority level",
+            "hash-ranges": "pairs of ends: the hashes whose keys a Key_Shared consumer gets (KeySharedMode Sticky)",
             "batch-receive": "object of count and seconds: the limits of `receive-batch`",
         },
     ),

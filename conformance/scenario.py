@@ -167,6 +167,13 @@ class Stage:
         for _ in range(times):
             self.side.advance(4)
 
+    def now(self) -> int:
+        """Return the time in milliseconds of the epoch, apart from what was published before and comes after."""
+        time.sleep(2 * MOMENT)
+        moment = int(time.time() * 1000)
+        time.sleep(2 * MOMENT)
+        return moment
+
     # the client
 
     @property

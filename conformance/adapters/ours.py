@@ -276,6 +276,11 @@ class Adapter:
             "priority_level": request.get("priority", 0),
             **self._reads(request),
         }
+        if "hash-ranges" in request:
+            ranges = tuple((first, last) for first, last in request["hash-ranges"])
+            options["key_shared_policy"] = api.ConsumerKeySharedPolicy(
+                key_shared_mode=api.KeySharedMode.Sticky, sticky_ranges=ranges
+            )
         if "ack-timeout" in request:
             options["unacked_messages_timeout"] = request["ack-timeout"] / 1000
         if "dead-letter" in request:

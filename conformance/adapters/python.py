@@ -29,6 +29,7 @@ _NEWER: Final = "this release has no such call"
 LACKS: Final = {
     **({} if hasattr(pulsar.Message, "has_null_value") else {"send.null": _NEWER}),
     **({} if hasattr(pulsar.Client, "create_table_view") else dict.fromkeys(("table-view", "table"), _NEWER)),
+    **({} if hasattr(pulsar, "ConsumerKeySharedPolicy") else {"consumer.hash-ranges": _NEWER}),
     **({} if hasattr(pulsar.Message, "producer_name") else {"receive.publisher": _NEWER}),
     **(
         {}
@@ -254,6 +255,9 @@ class Adapter:
             "batch_index_ack_enabled": request.get("batch-index", False),
             **_reads(request),
         }
+        if "hash-ranges" in request:
+            ranges = [(first, last) for first, last in request["hash-ranges"]]
+            options["key_shared_policy"] = pulsar.ConsumerKeySharedPolicy(pulsar.KeySharedMode.Sticky, False, ranges)
         if "dead-letter" in request:
             policy = request["dead-letter"]
             options["dead_letter_policy"] = pulsar.ConsumerDeadLetterPolicy(policy["max"], policy.get("topic"))

@@ -48,6 +48,7 @@ LACKS: Final = {
     "consumer.receipt": "only acknowledgements without a response",
     "consumer.retry": _NO_OPTION,
     "consumer.batch-receive": _NO_OPTION,
+    "consumer.hash-ranges": _NO_OPTION,
     "reader.decrypt": "frames of a reader do not tell the encryption context",
     "reader.inclusive": _NO_OPTION,
     "send.ordering-key": "messages have no ordering key",

@@ -104,12 +104,42 @@ def a_cumulative_acknowledgement_on_failover(stage: Stage) -> None:
 
 
 @scenario(
+    "ACK",
+    "A cumulative acknowledgement of one of several topics covers this topic, and no other.",
+    ACKS,
+    bug="instead acknowledge-cumulative acknowledge",
+)
+def a_cumulative_acknowledgement_covers_one_of_several_topics(stage: Stage) -> None:
+    topics = [stage.topic() for _ in range(2)]
+    consumer = stage.consumer(topics)
+    for topic, letter in zip(topics, "ab", strict=True):
+        stage.send_each(stage.producer(topic), [letter + number for number in "12"])
+    got = stage.receive_all(consumer, ["a1", "a2", "b1", "b2"])
+    (last,) = (each for each in got if each["value"] == "a2")
+    stage.ask("acknowledge-cumulative", consumer=consumer, message=last["id"])
+    stage.close(consumer)
+    stage.receive_all(stage.consumer(topics), ["b1", "b2"])
+
+
+@scenario(
     "ACK", "A Shared subscription refuses cumulative acknowledgements.", ACKS, bug="succeeds acknowledge-cumulative"
 )
 def shared_refuses_cumulative_acknowledgements(stage: Stage) -> None:
     topic = stage.topic()
     consumer = stage.consumer(topic, "Shared")
     stage.send(stage.producer(topic), ["a"])
+    (message,) = stage.receive_all(consumer, ["a"])
+    kinds = ("InvalidConfiguration", "Other")
+    stage.refused(kinds, "acknowledge-cumulative", consumer=consumer, message=message["id"])
+
+
+@scenario(
+    "ACK", "A Key_Shared subscription refuses cumulative acknowledgements.", ACKS, bug="succeeds acknowledge-cumulative"
+)
+def key_shared_refuses_cumulative_acknowledgements(stage: Stage) -> None:
+    topic = stage.topic()
+    consumer = stage.consumer(topic, "Key_Shared")
+    stage.send(stage.producer(topic), [("k", "a")])
     (message,) = stage.receive_all(consumer, ["a"])
     kinds = ("InvalidConfiguration", "Other")
     stage.refused(kinds, "acknowledge-cumulative", consumer=consumer, message=message["id"])
@@ -178,6 +208,23 @@ def single_messages_of_a_batch_are_acknowledged(stage: Stage) -> None:
 
 @scenario(
     "ACK",
+    "On Exclusive too, acknowledgements of batch indexes leave only the other messages of a batch.",
+    PIP_54,
+    bug="without consumer.batch-index",
+)
+def single_messages_of_a_batch_are_acknowledged_on_exclusive(stage: Stage) -> None:
+    topic = stage.topic()
+    consumer = stage.consumer(topic, batch_index=True)
+    stage.send(stage.producer(topic, batch=10), texts(0, 10))
+    got = stage.receive_in_order(consumer, texts(0, 10))
+    for each in got[::2]:
+        stage.acknowledge(consumer, each)
+    stage.close(consumer)
+    stage.equal(left(stage, topic, batch_index=True), texts(0, 10)[1::2], "messages that came back")
+
+
+@scenario(
+    "ACK",
     "A cumulative acknowledgement in the middle of a batch covers the messages before.",
     PIP_54,
     bug="without consumer.batch-index",
@@ -190,6 +237,22 @@ def a_cumulative_acknowledgement_inside_a_batch(stage: Stage) -> None:
     stage.ask("acknowledge-cumulative", consumer=consumer, message=got[5]["id"])
     stage.close(consumer)
     stage.equal(left(stage, topic, batch_index=True), texts(6, 4), "messages that came back")
+
+
+@scenario(
+    "ACK",
+    "A cumulative acknowledgement of the last message of a batch covers the whole batch.",
+    ACKS,
+    bug="instead acknowledge-cumulative acknowledge",
+)
+def a_cumulative_acknowledgement_of_a_whole_batch(stage: Stage) -> None:
+    topic = stage.topic()
+    consumer = stage.consumer(topic)
+    stage.send(stage.producer(topic, batch=5), texts(0, 5))
+    got = stage.receive_in_order(consumer, texts(0, 5))
+    stage.ask("acknowledge-cumulative", consumer=consumer, message=got[-1]["id"])
+    stage.close(consumer)
+    stage.equal(left(stage, topic), [], "messages that came back")
 
 
 @scenario(
@@ -231,6 +294,23 @@ def a_negatively_acknowledged_message_comes_again_on_exclusive(stage: Stage) -> 
 
 @scenario(
     "REDELIVER_UNACKNOWLEDGED_MESSAGES",
+    "On Exclusive, a negative acknowledgement brings all unacknowledged messages again, in order.",
+    NACKS,
+    bug="ignores negative-acknowledge",
+)
+def a_negative_acknowledgement_on_exclusive_brings_all(stage: Stage) -> None:
+    topic = stage.topic()
+    consumer = stage.consumer(topic)
+    stage.send_each(stage.producer(topic), texts(0, 5))
+    got = stage.receive_in_order(consumer, texts(0, 5))
+    stage.acknowledge(consumer, got[0])
+    stage.until(lambda: stage.backlog(topic) == 4, "the acknowledgement did not arrive")
+    stage.ask("negative-acknowledge", consumer=consumer, message=got[3]["id"])
+    stage.receive_in_order(consumer, texts(1, 4))
+
+
+@scenario(
+    "REDELIVER_UNACKNOWLEDGED_MESSAGES",
     "A whole batch comes again when one of its messages is negatively acknowledged.",
     NACKS,
     bug="ignores negative-acknowledge",
@@ -242,6 +322,23 @@ def a_negatively_acknowledged_message_brings_its_batch(stage: Stage) -> None:
     got = stage.receive_in_order(consumer, texts(0, 10))
     stage.ask("negative-acknowledge", consumer=consumer, message=got[4]["id"])
     stage.receive_in_order(consumer, texts(0, 10), acknowledge=True)
+    stage.nothing(consumer)
+
+
+@scenario(
+    "REDELIVER_UNACKNOWLEDGED_MESSAGES",
+    "With acknowledgements of batch indexes, what is acknowledged of a batch does not come again.",
+    PIP_54,
+    bug="without consumer.batch-index",
+)
+def what_is_left_of_a_batch_comes_again(stage: Stage) -> None:
+    topic = stage.topic()
+    consumer = stage.consumer(topic, "Shared", batch_index=True)
+    stage.send(stage.producer(topic, batch=3), texts(0, 3))
+    got = stage.receive_in_order(consumer, texts(0, 3))
+    stage.acknowledge(consumer, got[1])
+    stage.ask("negative-acknowledge", consumer=consumer, message=got[0]["id"])
+    stage.receive_in_order(consumer, ["m-0", "m-2"], acknowledge=True)
     stage.nothing(consumer)
 
 
@@ -330,6 +427,23 @@ def a_message_goes_to_the_dead_letter_topic(stage: Stage) -> None:
 
 
 @scenario(
+    "SEND",
+    "The name of the dead letter topic comes from topic and subscription.",
+    "PIP-22",
+    bug="without consumer.dead-letter",
+)
+def the_dead_letter_topic_has_a_name_by_default(stage: Stage) -> None:
+    topic = stage.topic()
+    dead = stage.consumer(f"{topic}-s-DLQ", subscription="dead")
+    consumer = stage.consumer(topic, "Shared", dead_letter={"max": 1})
+    stage.send(stage.producer(topic), ["bad"])
+    for _ in range(2):
+        (message,) = stage.receive_all(consumer, ["bad"])
+        stage.ask("negative-acknowledge", consumer=consumer, message=message["id"])
+    stage.receive_all(dead, ["bad"])
+
+
+@scenario(
     "SEND", "A message to consume later comes again through the retry letter topic.", "PIP-58", bug="forgets properties"
 )
 def a_message_is_consumed_later(stage: Stage) -> None:
@@ -342,3 +456,23 @@ def a_message_is_consumed_later(stage: Stage) -> None:
     properties = again.get("properties", {})
     stage.equal(properties.get("RECONSUMETIMES"), "1", "the property RECONSUMETIMES")
     stage.equal(properties.get("REAL_TOPIC"), topic, "the property REAL_TOPIC")
+
+
+@scenario(
+    "SEND",
+    "A message that is consumed later too often goes to the dead letter topic.",
+    "PIP-58",
+    bug="without consumer.dead-letter",
+)
+def a_message_is_consumed_later_too_often(stage: Stage) -> None:
+    topic = stage.topic()
+    letters = f"{topic}-dead"
+    dead = stage.consumer(letters, subscription="dead")
+    consumer = stage.consumer(topic, "Shared", dead_letter={"max": 2, "topic": letters}, retry=True)
+    stage.send(stage.producer(topic), ["a"])
+    for times in (None, "1", "2"):
+        (message,) = stage.receive_all(consumer, ["a"])
+        stage.equal(message.get("properties", {}).get("RECONSUMETIMES"), times, "the property RECONSUMETIMES")
+        stage.ask("reconsume-later", consumer=consumer, message=message["id"], delay=100)
+    stage.receive_all(dead, ["a"])
+    stage.nothing(consumer)

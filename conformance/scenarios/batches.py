@@ -24,6 +24,25 @@ def a_batch_is_one_entry(stage: Stage) -> None:
     stage.equal([place[2] for place in places], list(range(10)), "batch indexes")
 
 
+@scenario("SEND", "The sequence ids of a batch rise by one.", BATCHES, bug="forgets sequence")
+def messages_of_a_batch_have_sequence_ids(stage: Stage) -> None:
+    topic = stage.topic()
+    consumer, producer = stage.consumer(topic), stage.producer(topic, batch=5)
+    for first in (0, 5):
+        stage.send(producer, texts(first, 5))
+        got = stage.receive_in_order(consumer, texts(first, 5))
+        stage.equal([stage.told(each, "sequence") for each in got], list(range(first, first + 5)), "sequence ids")
+
+
+@scenario("SEND", "Each message of a batch has an index of the broker.", "PIP-70", bug="forgets index")
+def messages_of_a_batch_have_indexes(stage: Stage) -> None:
+    topic = stage.topic()
+    consumer = stage.consumer(topic)
+    stage.send(stage.producer(topic, batch=3), texts(0, 5))
+    got = stage.receive_in_order(consumer, texts(0, 5))
+    stage.equal([stage.told(each, "index") for each in got], list(range(5)), "indexes")
+
+
 @scenario("SEND", "Without batches each message is an entry.", BATCHES, bug="sets producer.batch 10")
 def without_batches_each_message_is_an_entry(stage: Stage) -> None:
     topic = stage.topic()
@@ -128,6 +147,35 @@ def an_acknowledged_message_in_chunks_does_not_come_back(stage: Stage) -> None:
     stage.send(stage.producer(topic), ["behind"])
     stage.receive_all(stage.consumer(topic), ["behind"], acknowledge=True)
     stage.until(lambda: stage.backlog(topic) == 0, "chunks are in the backlog")
+
+
+@scenario(
+    "REDELIVER_UNACKNOWLEDGED_MESSAGES",
+    "A negatively acknowledged message in chunks comes again as a whole.",
+    "PIP-37",
+    bug="ignores negative-acknowledge",
+)
+def a_negatively_acknowledged_message_in_chunks_comes_again(stage: Stage) -> None:
+    topic = stage.topic()
+    consumer = stage.consumer(topic, "Shared")
+    stage.send(stage.producer(topic, chunk=True), [LARGE])
+    (message,) = stage.receive_all(consumer, [LARGE])
+    stage.ask("negative-acknowledge", consumer=consumer, message=message["id"])
+    stage.receive_all(consumer, [LARGE], acknowledge=True)
+    stage.until(lambda: stage.backlog(topic) == 0, "chunks are in the backlog")
+
+
+@scenario(
+    "SUBSCRIBE",
+    "A reader may begin with a message in chunks, or behind it.",
+    "PIP-37",
+    bug="without reader.inclusive",
+)
+def a_reader_begins_with_a_message_in_chunks(stage: Stage) -> None:
+    topic = stage.topic()
+    _, large, _ = stage.send_each(stage.producer(topic, chunk=True), ["m-0", LARGE, "m-1"])
+    stage.receive_in_order(stage.reader(topic, large, inclusive=True), [LARGE, "m-1"])
+    stage.receive_in_order(stage.reader(topic, large), ["m-1"])
 
 
 @scenario("SEND", "Two producers send messages in chunks at once, and both arrive whole.", "PIP-37", bug="repeats")

@@ -129,3 +129,17 @@ def a_reader_without_the_key_gets_no_text(stage: Stage) -> None:
     got = stage.receive(stage.reader(topic, crypto_failure="consume"), 3)
     stage.equal(len(got), 3, "messages")
     stage.that(not {each["value"] for each in got} & set(texts(0, 3)), "a message arrived in the clear")
+
+
+@scenario(
+    "PRODUCER",
+    "Where encryption is required, a producer without a key is refused.",
+    "encryptionRequired",
+    bug="succeeds producer",
+)
+def a_producer_without_a_key_is_refused(stage: Stage) -> None:
+    stage.side.call("POST", f"/admin/v2/namespaces/{stage.namespace}/encryptionRequired", True)
+    topic = stage.topic()
+    kinds = ("InvalidConfiguration", "Other", "Timeout")
+    stage.refused(kinds, "producer", client=stage.client, topic=topic, **{"as": "x"})
+    stage.send(encrypted(stage, topic), ["a"])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from pulsarium.conformance.scenario import Stage, keyed, scenario, texts, values_of
+from pulsarium.conformance.scenario import PATIENCE, Stage, keyed, scenario, texts, values_of
+from pulsarium.conformance.side import admin_path
 
 PARTITIONS = "Pulsar's documentation, Concepts: Messaging, Partitioned topics"
 CLOSE = "CommandCloseProducer, CommandCloseConsumer"
@@ -106,6 +107,19 @@ def a_seek_moves_all_partitions(stage: Stage) -> None:
     stage.receive_all(consumer, texts(0, 12))
 
 
+@scenario("SEEK", "A seek to a time moves all partitions.", PARTITIONS, bug="sets seek.time 0")
+def a_seek_to_a_time_moves_all_partitions(stage: Stage) -> None:
+    topic = stage.topic(3)
+    consumer, producer = stage.consumer(topic), stage.producer(topic)
+    stage.send_each(producer, texts(0, 6))
+    moment = stage.now()
+    stage.send_each(producer, texts(6, 6))
+    stage.receive_all(consumer, texts(0, 12), acknowledge=True)
+    stage.ask("seek", consumer=consumer, time=moment)
+    stage.receive_all(consumer, texts(6, 6))
+    stage.nothing(consumer)
+
+
 @scenario(
     "CLOSE_PRODUCER",
     "Producer and consumer go on after an unload of their topic, and nothing is lost.",
@@ -134,6 +148,27 @@ def unacknowledged_messages_come_again_after_an_unload(stage: Stage) -> None:
     stage.until(lambda: stage.backlog(topic) == 6, "the acknowledgements did not arrive")
     stage.side.unload(topic)
     stage.receive_in_order(consumer, texts(4, 6))
+
+
+@scenario(
+    "CLOSE_PRODUCER",
+    "Messages that are published during unloads are stored in order, and none is lost.",
+    CLOSE,
+    bug="unorders",
+)
+def messages_of_unloads_keep_their_order(stage: Stage) -> None:
+    topic = stage.topic()
+    producer = stage.producer(topic)
+    sending = []
+    for first in (0, 20, 40):
+        sending.append(stage.sending(producer, texts(first, 20)))
+        stage.side.unload(topic)
+    for each in sending:
+        each.wait(60)
+    reader, values = stage.reader(topic), dict[str, None]()  # some may be there twice
+    while len(values) < 60 and (some := stage.receive(reader, 60 - len(values), PATIENCE)):
+        values |= dict.fromkeys(each["value"] for each in some)
+    stage.equal(list(values), texts(0, 60), "messages")
 
 
 @scenario("LOOKUP", "Topics of two brokers are found from either broker.", "CommandLookupTopic", bug='tells value "x"')
@@ -208,6 +243,17 @@ def a_terminated_topic_can_be_read_to_its_end(stage: Stage) -> None:
 
 
 @scenario(
+    "TopicTerminated", "A terminated topic refuses producers.", "PIP-16, terminated topics", bug="succeeds producer"
+)
+def a_terminated_topic_refuses_producers(stage: Stage) -> None:
+    topic = stage.topic()
+    stage.send(stage.producer(topic), ["a"])
+    stage.side.terminate(topic)
+    fields = {"client": stage.client, "topic": topic, "as": "x"}
+    stage.refused(("TopicTerminated", "Other", "Timeout"), "producer", **fields)
+
+
+@scenario(
     "ServerError",
     "A topic in a missing namespace is not found.",
     "PulsarApi.proto, ServerError",
@@ -233,6 +279,38 @@ def a_missing_topic_is_not_found(stage: Stage) -> None:
 
 
 @scenario(
+    "ServerError",
+    "Without automatic creation a missing topic has no consumers and no readers.",
+    "allowAutoTopicCreation",
+    bug="succeeds consumer",
+)
+def a_missing_topic_has_no_consumers(stage: Stage) -> None:
+    override = {"allowAutoTopicCreation": False, "topicType": "non-partitioned"}
+    stage.side.call("POST", f"/admin/v2/namespaces/{stage.namespace}/autoTopicCreation", override)
+    fields = {"client": stage.client, "start": "earliest", "as": "x"}
+    told = {"topics": [stage.topic()], "subscription": "s", "type": "Exclusive"}
+    stage.refused(("NotFound", "Other"), "consumer", **fields, **told)
+    stage.refused(("NotFound", "Other"), "reader", **fields, topic=stage.topic())
+
+
+@scenario(
+    "ServerError",
+    "Without automatic creation a missing subscription is not found, until it is created.",
+    "allowAutoSubscriptionCreation",
+    bug="succeeds consumer",
+)
+def a_missing_subscription_is_not_found(stage: Stage) -> None:
+    path = f"/admin/v2/namespaces/{stage.namespace}/autoSubscriptionCreation"
+    stage.side.call("POST", path, {"allowAutoSubscriptionCreation": False})
+    topic = stage.topic()
+    stage.send(stage.producer(topic), ["a"])
+    fields = {"client": stage.client, "topics": [topic], "subscription": "s", "type": "Exclusive", "start": "earliest"}
+    stage.refused(("NotFound", "Other", "Timeout"), "consumer", **fields, **{"as": "x"})
+    stage.side.call("PUT", f"{admin_path(topic)}/subscription/s")
+    stage.consumer(topic)
+
+
+@scenario(
     "LOOKUP",
     "A client may look topics up over HTTP.",
     "Pulsar's documentation, Binary protocol: Topic lookup",
@@ -248,6 +326,22 @@ def topics_are_looked_up_over_http(stage: Stage) -> None:
 
 
 @scenario(
+    "PARTITIONED_METADATA",
+    "A client may look the partitions of a topic up over HTTP.",
+    "Pulsar's documentation, Binary protocol: Topic lookup",
+    bug='tells value "x"',
+)
+def partitions_are_looked_up_over_http(stage: Stage) -> None:
+    topic = stage.topic(2)
+    stage.need("open", "open.http")
+    client = stage.opened("open", url=stage.side.admin_url)
+    consumer = stage.consumer(topic, client=client)
+    stage.send_each(stage.producer(topic, client=client), texts(0, 4))
+    got = stage.receive_all(consumer, texts(0, 4))
+    stage.equal(len({stage.told(each, "topic") for each in got}), 2, "partitions of the messages")
+
+
+@scenario(
     "CONNECT",
     "A client that is closed refuses to open anything.",
     "Pulsar's documentation, Clients",
@@ -258,6 +352,21 @@ def a_closed_client_opens_nothing(stage: Stage) -> None:
     stage.close(client)
     fields = {"client": client, "topic": topic, "as": "x"}
     stage.refused(("AlreadyClosed", "Other", "Connect"), "producer", **fields)
+
+
+@scenario(
+    "CONNECT",
+    "A client that is closed has closed its producers and its consumers.",
+    "Pulsar's documentation, Clients",
+    bug="ignores close",
+)
+def a_closed_client_has_closed_what_it_opened(stage: Stage) -> None:
+    topic, client = stage.topic(), stage.connect()
+    producer, consumer = stage.producer(topic, client=client), stage.consumer(topic, client=client)
+    stage.close(client)
+    kinds = ("AlreadyClosed", "Other", "Connect")
+    stage.refused(kinds, "send", producer=producer, messages=[{"value": "a"}])
+    stage.refused(kinds, "receive", consumer=consumer, count=1, seconds=5)
 
 
 @scenario("CLOSE_CONSUMER", "A closed consumer receives nothing and fails at once.", CLOSE, bug="succeeds receive")

@@ -133,6 +133,16 @@ def producers_share_a_topic(stage: Stage) -> None:
     stage.receive_in_order(consumer, texts(0, 3))
 
 
+@scenario("PRODUCER", "The broker gives each producer without a name its own.", PRODUCERS, bug='tells publisher "x"')
+def the_broker_names_producers(stage: Stage) -> None:
+    topic = stage.topic()
+    consumer = stage.consumer(topic)
+    for number in range(2):
+        stage.send(stage.producer(topic), [f"m-{number}"])
+    got = stage.receive_in_order(consumer, texts(0, 2))
+    stage.equal(len({stage.told(each, "publisher") for each in got} - {None, ""}), 2, "names of the producers")
+
+
 @scenario("PRODUCER", "An exclusive producer keeps others out until it closes.", ACCESS, bug="succeeds producer")
 def an_exclusive_producer_keeps_others_out(stage: Stage) -> None:
     topic = stage.topic()
@@ -142,6 +152,16 @@ def an_exclusive_producer_keeps_others_out(stage: Stage) -> None:
         stage.refused(("ProducerBusy", "Fenced", "Timeout", "Other"), "producer", **fields)
     stage.close(first)
     stage.send(stage.producer(topic), ["a"])
+
+
+@scenario("PRODUCER", "A shared producer keeps exclusive ones out until it closes.", ACCESS, bug="succeeds producer")
+def a_shared_producer_keeps_exclusive_ones_out(stage: Stage) -> None:
+    topic = stage.topic()
+    first = stage.producer(topic)
+    fields = {"client": stage.client, "topic": topic, "access": "exclusive", "as": "x"}
+    stage.refused(("ProducerBusy", "Fenced", "Timeout", "Other"), "producer", **fields)
+    stage.close(first)
+    stage.send(stage.producer(topic, access="exclusive"), ["a"])
 
 
 @scenario(
@@ -232,6 +252,19 @@ def repeated_sequence_ids_are_dropped(stage: Stage) -> None:
     for first in (0, 1):
         producer = stage.producer(topic, name="p")
         stage.send_each(producer, [{"value": f"m-{n}", "sequence": n} for n in range(first, first + 3)])
+        stage.close(producer)
+    stage.receive_in_order(consumer, texts(0, 4))
+    stage.nothing(consumer)
+
+
+@scenario("SEND", "A repeated batch of a producer of the same name is dropped.", "PIP-6", bug="unsends sequence")
+def repeated_batches_are_dropped(stage: Stage) -> None:
+    stage.side.call("POST", f"/admin/v2/namespaces/{stage.namespace}/deduplication", True)
+    topic = stage.topic()
+    consumer = stage.consumer(topic)
+    for first in (0, 0, 2):
+        producer = stage.producer(topic, name="p", batch=2)
+        stage.send(producer, [{"value": f"m-{n}", "sequence": n} for n in (first, first + 1)])
         stage.close(producer)
     stage.receive_in_order(consumer, texts(0, 4))
     stage.nothing(consumer)

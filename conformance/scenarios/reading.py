@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
-
-from pulsarium.conformance.scenario import MOMENT, Stage, scenario, texts
+from pulsarium.conformance.scenario import Stage, scenario, texts
 
 SEEK = "Pulsar's documentation, Concepts: Messaging, Subscriptions: seek"
 READERS = "Pulsar's documentation, Concepts: Clients, Reader interface"
@@ -75,9 +73,7 @@ def a_seek_to_a_time(stage: Stage) -> None:
     topic = stage.topic()
     consumer, producer = stage.consumer(topic), stage.producer(topic)
     stage.send_each(producer, texts(0, 5))
-    time.sleep(2 * MOMENT)
-    moment = int(time.time() * 1000)
-    time.sleep(2 * MOMENT)
+    moment = stage.now()
     stage.send_each(producer, texts(5, 5))
     stage.receive_in_order(consumer, texts(0, 10), acknowledge=True)
     stage.ask("seek", consumer=consumer, time=moment)
@@ -172,6 +168,26 @@ def a_reader_may_seek(stage: Stage) -> None:
 
 
 @scenario(
+    "SEEK",
+    "After a seek of a reader to a time, messages published then and later come, and none after a time to come.",
+    READERS,
+    bug="sets seek.time 0",
+)
+def a_reader_may_seek_to_a_time(stage: Stage) -> None:
+    topic = stage.topic()
+    producer, reader = stage.producer(topic), stage.reader(topic)
+    stage.send_each(producer, texts(0, 3))
+    moment = stage.now()
+    stage.send_each(producer, texts(3, 3))
+    for start, values in ((moment, texts(3, 3)), (moment + 3_600_000, []), (1, texts(0, 6))):
+        stage.ask("seek", consumer=reader, time=start)
+        if values:
+            stage.receive_in_order(reader, values)
+        else:
+            stage.nothing(reader)
+
+
+@scenario(
     "SUBSCRIBE", "A reader of a partitioned topic reads all partitions.", READERS, bug='sets reader.start "latest"'
 )
 def a_reader_reads_all_partitions(stage: Stage) -> None:
@@ -202,6 +218,19 @@ def a_reader_leaves_no_subscription(stage: Stage) -> None:
     stage.receive_all(reader, ["a"])
     stage.close(reader)
     stage.until(lambda: stage.side.stats(topic)["subscriptions"] == {}, "the reader's subscription is still there")
+
+
+@scenario("CLOSE_CONSUMER", "A reader goes on behind its last message after an unload.", READERS, bug="reverses")
+def a_reader_goes_on_after_an_unload(stage: Stage) -> None:
+    topic = stage.topic()
+    producer = stage.producer(topic)
+    stage.send_each(producer, texts(0, 4))
+    reader = stage.reader(topic, queue=1)
+    stage.receive_in_order(reader, texts(0, 2))
+    stage.side.unload(topic)
+    stage.send(producer, ["m-4"])
+    stage.receive_in_order(reader, texts(2, 3))
+    stage.nothing(reader)
 
 
 @scenario(
@@ -275,6 +304,17 @@ def the_last_message_id_names_the_last_of_a_batch(stage: Stage) -> None:
     stage.send(stage.producer(topic, batch=5), texts(0, 5))
     last = stage.receive_in_order(consumer, texts(0, 5))[-1]
     stage.equal(stage.ask("last-message-id", consumer=consumer)["place"], stage.told(last, "place"), "place")
+
+
+@scenario(
+    "GET_LAST_MESSAGE_ID",
+    "The last message id of an empty topic is none.",
+    "CommandGetLastMessageId",
+    bug="says last-message-id.place [0, 0, -1]",
+)
+def the_last_message_id_of_an_empty_topic(stage: Stage) -> None:
+    place = stage.ask("last-message-id", consumer=stage.consumer(stage.topic()))["place"]
+    stage.equal(place[1], -1, "entry")
 
 
 @scenario(
@@ -354,6 +394,39 @@ def a_tombstone_removes_its_key(stage: Stage) -> None:
 
 @scenario(
     "SUBSCRIBE",
+    "A compaction drops messages without a key.",
+    "topicCompactionRetainNullKey",
+    bug="without consumer.compacted",
+)
+def a_compacted_topic_has_no_messages_without_a_key(stage: Stage) -> None:
+    topic = stage.topic()
+    stage.close(stage.consumer(topic, compacted=True))
+    stage.send_each(stage.producer(topic), [("a", "a1"), "no key", ("b", "b1")])
+    stage.side.compact(topic)
+    consumer = stage.consumer(topic, compacted=True)
+    stage.receive_in_order(consumer, ["a1", "b1"])
+    stage.nothing(consumer)
+
+
+@scenario(
+    "GET_LAST_MESSAGE_ID",
+    "A reader of the compacted topic has nothing available behind the last compacted message.",
+    "PIP-14",
+    bug="says has-message.available true",
+)
+def a_reader_of_a_compacted_topic_knows_its_end(stage: Stage) -> None:
+    topic = stage.topic()
+    stage.close(stage.consumer(topic))
+    stage.send_each(stage.producer(topic), [("a", "a1"), ("b", "b1"), {"key": "a", "value": "", "null": True}])
+    stage.side.compact(topic)
+    reader = stage.reader(topic, compacted=True)
+    stage.that(stage.ask("has-message", reader=reader)["available"], "nothing is available")
+    stage.receive_in_order(reader, ["b1"])
+    stage.that(not stage.ask("has-message", reader=reader)["available"], "something is available at the end")
+
+
+@scenario(
+    "SUBSCRIBE",
     "After the compaction of a batch, its older messages of a key are gone.",
     "PIP-14",
     bug="without consumer.compacted",
@@ -408,3 +481,21 @@ def a_tombstone_removes_a_key_from_a_table_view(stage: Stage) -> None:
     view = stage.opened("table-view", client=stage.client, topic=topic)
     stage.send(producer, [{"key": "a", "value": "", "null": True}])
     stage.until(lambda: stage.ask("table", view=view)["entries"] == {"b": "2"}, "the key is still there")
+
+
+@scenario(
+    "SUBSCRIBE",
+    "A table view begins with the compacted messages, and has those behind them too.",
+    "PIP-104",
+    bug="says table.entries {}",
+)
+def a_table_view_of_a_compacted_topic(stage: Stage) -> None:
+    topic = stage.topic()
+    stage.close(stage.consumer(topic))
+    producer = stage.producer(topic)
+    stage.send_each(producer, [("a", "1"), ("b", "2"), ("a", "3")])
+    stage.side.compact(topic)
+    stage.send(producer, [("c", "4")])
+    view = stage.opened("table-view", client=stage.client, topic=topic)
+    entries = {"a": "3", "b": "2", "c": "4"}
+    stage.until(lambda: stage.ask("table", view=view)["entries"] == entries, "an entry is missing")

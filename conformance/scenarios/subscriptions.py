@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 
 from pulsarium.conformance.scenario import PATIENCE, Stage, keyed, scenario, texts, values_of
+from pulsarium.proto.routing import RING, murmur3
 
 TYPES = "Pulsar's documentation, Concepts: Messaging, Subscription types"
+STICKY = "PulsarApi.proto, KeySharedMeta"
 SUBSCRIPTIONS = "Pulsar's documentation, Concepts: Messaging, Subscriptions"
 
 
@@ -197,6 +199,40 @@ def the_ordering_key_decides_before_the_key(stage: Stage) -> None:
     stage.equal(sorted(len(some) for some in got), [0, 20], "messages of the two consumers")
 
 
+def sticky_hash(key: str) -> int:
+    """Return the hash that chooses the consumer of a key. None is 0."""
+    return murmur3(key) & 0x7FFFFFFF & RING - 1 or 1
+
+
+@scenario(
+    "SUBSCRIBE",
+    "On Key_Shared a consumer with ranges of hashes gets the keys in them, in order.",
+    STICKY,
+    bug="sets consumer.hash-ranges [[0, 65535]]",
+)
+def consumers_get_the_keys_of_their_hash_ranges(stage: Stage) -> None:
+    topic, half = stage.topic(), RING // 2
+    consumers = [stage.consumer(topic, "Key_Shared", hash_ranges=[ends]) for ends in ([0, half - 1], [half, RING - 1])]
+    stage.send_each(stage.producer(topic), keyed(0, 50, keys=25))
+    for number, some in enumerate(stage.receive_shared(consumers, 50)):
+        stage.in_order(some)
+        stage.equal({sticky_hash(each["key"]) // half for each in some}, {number}, "halves of the ring")
+
+
+@scenario(
+    "SUBSCRIBE",
+    "On Key_Shared a consumer is refused whose ranges of hashes overlap another one's.",
+    STICKY,
+    bug="succeeds consumer",
+)
+def overlapping_hash_ranges_are_refused(stage: Stage) -> None:
+    topic = stage.topic()
+    stage.consumer(topic, "Key_Shared", hash_ranges=[[0, 100]])
+    fields = {"topics": [topic], "subscription": "s", "type": "Key_Shared", "start": "earliest", "as": "x"}
+    stage.refused(("ConsumerBusy", "Other"), "consumer", client=stage.client, **fields, hash_ranges=[[50, 200]])
+    stage.consumer(topic, "Key_Shared", hash_ranges=[[101, 200]])
+
+
 @scenario(
     "SUBSCRIBE",
     "On Key_Shared the keys of a consumer that closes go to another one, in order.",
@@ -271,6 +307,25 @@ def a_pattern_subscribes_to_matching_topics(stage: Stage) -> None:
 
 
 @scenario(
+    "SUBSCRIBE",
+    "A pattern subscribes to all partitions of the topics that it matches.",
+    "PIP-13",
+    bug='sets consumer.pattern ".*"',
+)
+def a_pattern_subscribes_to_partitioned_topics(stage: Stage) -> None:
+    blue, red, single = stage.topic(2), stage.topic(3), stage.topic()
+    stage.send(stage.producer(blue), ["blue"])
+    stage.send_each(stage.producer(red), texts(0, 6))
+    stage.send(stage.producer(single), ["single"])
+    names = "|".join(each.rpartition("/")[2] for each in (red, single))
+    consumer = stage.consumer([], pattern=f"persistent://{stage.namespace}/({names})")
+    got = stage.receive_all(consumer, [*texts(0, 6), "single"], acknowledge=True)
+    stage.nothing(consumer)
+    homes = {*(f"{red}-partition-{number}" for number in range(3)), single}
+    stage.equal({stage.told(each, "topic") for each in got}, homes, "topics of the messages")
+
+
+@scenario(
     "WATCH_TOPIC_LIST", "A pattern subscribes to topics that are created later.", "PIP-145", bug='tells value "x"'
 )
 def a_pattern_finds_later_topics(stage: Stage) -> None:
@@ -312,6 +367,34 @@ def a_consumer_of_higher_priority_comes_first(stage: Stage) -> None:
     stage.send(stage.producer(topic), texts(0, 10))
     stage.receive_all(high, texts(0, 10))
     stage.nothing(low)
+
+
+@scenario(
+    "SUBSCRIBE",
+    "A consumer of lower priority gets what those of higher priority have no permits for.",
+    "CommandSubscribe",
+    bug="without consumer.queue",
+)
+def a_consumer_of_lower_priority_gets_the_rest(stage: Stage) -> None:
+    topic = stage.topic()
+    high = stage.consumer(topic, "Shared", priority=0, queue=3)
+    low = stage.consumer(topic, "Shared", priority=1, queue=3)
+    stage.send_each(stage.producer(topic), texts(0, 50))
+    stage.that(stage.receive(low, 1, PATIENCE), "the consumer of lower priority received nothing")
+    stage.equal([each["value"] for each in stage.receive(high, 1)], ["m-0"], "first message of the other one")
+
+
+@scenario(
+    "SUBSCRIBE",
+    "The broker knows the name of a consumer and the type of its subscription.",
+    "CommandSubscribe",
+    bug="without consumer.name",
+)
+def the_broker_knows_the_name_of_a_consumer(stage: Stage) -> None:
+    topic = stage.topic()
+    stage.consumer(topic, "Shared", name="me")
+    found = stage.side.stats(topic)["subscriptions"]["s"]
+    stage.equal(([each["consumerName"] for each in found["consumers"]], found["type"]), (["me"], "Shared"), "stats")
 
 
 @scenario(

@@ -64,6 +64,26 @@ def a_batch_in_a_transaction(stage: Stage) -> None:
 
 
 @scenario(
+    "NEW_TXN",
+    "A reader has no message of an open transaction available, and none behind it, until it commits.",
+    "PIP-31, read committed",
+    bug="says has-message.available true",
+)
+def an_open_transaction_has_no_message_available(stage: Stage) -> None:
+    topic = stage.topic()
+    producer, reader = stage.producer(topic), stage.reader(topic)
+    stage.send(producer, ["m-0"])
+    transaction = begun(stage)
+    stage.send_in(producer, ["m-1"], transaction)
+    stage.send(producer, ["m-2"])
+    stage.receive_in_order(reader, ["m-0"])
+    stage.that(not stage.ask("has-message", reader=reader)["available"], "something is available")
+    stage.ask("commit", transaction=transaction)
+    stage.until(lambda: stage.ask("has-message", reader=reader)["available"], "nothing is available")
+    stage.receive_in_order(reader, ["m-1", "m-2"])
+
+
+@scenario(
     "ADD_SUBSCRIPTION_TO_TXN", "Acknowledgements of a committed transaction hold.", SOURCE, bug="ignores acknowledge"
 )
 def acknowledgements_of_a_committed_transaction_hold(stage: Stage) -> None:
@@ -98,6 +118,44 @@ def acknowledgements_of_an_aborted_transaction_do_not_hold(stage: Stage) -> None
     again = stage.consumer(topic, "Shared")
     stage.receive_all(again, [dropped["value"]], acknowledge=True)
     stage.nothing(again)
+
+
+@scenario(
+    "ADD_SUBSCRIPTION_TO_TXN",
+    "What an aborted transaction has acknowledged comes again to its Shared consumer.",
+    SOURCE,
+    bug="without acknowledge.transaction",
+)
+def aborted_acknowledgements_come_again(stage: Stage) -> None:
+    topic = stage.topic()
+    consumer = stage.consumer(topic, "Shared")
+    stage.send_each(stage.producer(topic), texts(0, 3))
+    message = stage.receive_in_order(consumer, texts(0, 3))[-1]
+    transaction = begun(stage)
+    stage.acknowledge(consumer, message, transaction=transaction)
+    stage.ask("abort", transaction=transaction)
+    stage.receive_all(consumer, ["m-2"])
+
+
+@scenario(
+    "ADD_SUBSCRIPTION_TO_TXN",
+    "A transaction commits acknowledgements on one topic and messages on another together.",
+    SOURCE,
+    bug="ignores commit",
+)
+def a_transaction_consumes_and_publishes(stage: Stage) -> None:
+    topic, other = stage.topic(), stage.topic()
+    consumer, results = stage.consumer(topic, "Shared"), stage.consumer(other)
+    producer = stage.producer(other)
+    stage.send_each(stage.producer(topic), texts(0, 3))
+    for each in stage.receive_in_order(consumer, texts(0, 3))[:2]:
+        transaction = begun(stage)
+        stage.send_in(producer, [f"of {each['value']}"], transaction)
+        stage.acknowledge(consumer, each, transaction=transaction)
+        stage.ask("commit", transaction=transaction)
+    stage.receive_in_order(results, ["of m-0", "of m-1"])
+    stage.close(consumer)
+    stage.receive_all(stage.consumer(topic, "Shared"), ["m-2"])
 
 
 @scenario(

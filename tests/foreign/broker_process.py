@@ -27,6 +27,8 @@ ADDRESS = "PULSARIUM_TEST_BROKER"
 
 
 PULSARIUM = (sys.executable, "-P", "-m", "pulsarium", "serve")
+PULSAR = (str(Path(__file__).resolve().parents[2] / "scripts" / "reference-pulsar"),)
+"""The command of a real broker, with the options of `pulsarium serve`."""
 
 
 @dataclass(frozen=True)

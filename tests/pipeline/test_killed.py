@@ -19,11 +19,11 @@ import pulsar
 import pytest
 
 from pulsarium.client import connect
-from tests.client.scenarios.conftest import PULSAR, configuration
 from tests.foreign.admin import Admin
-from tests.foreign.broker_process import PULSARIUM, Address, BrokerProcess
+from tests.foreign.broker_process import PULSAR, PULSARIUM, Address, BrokerProcess
 from tests.foreign.deadline import eventually
 from tests.foreign.toolchains import REFERENCE, require
+from yardsticks.servers.reference.conf import CONFIG, WITHOUT_TRANSACTIONS, changed
 
 from .conftest import CLUSTER_CONFIG, MASTER
 from .killed_driver import MARK
@@ -42,7 +42,7 @@ def broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Address]:
     """Start Pulsarium or a real Pulsar with deduplication, and yield its address."""
     if request.param == "pulsar":
         require(REFERENCE)
-    (tmp_path / "broker.conf").write_text(configuration(transactions=False))
+    (tmp_path / "broker.conf").write_text(changed(CONFIG.read_text(), WITHOUT_TRANSACTIONS))
     command = PULSAR if request.param == "pulsar" else PULSARIUM
     process = BrokerProcess(tmp_path / "broker", ["--config", str(tmp_path / "broker.conf")], command=command)
     admin = Admin(process.address.admin_url)

@@ -14,10 +14,10 @@ import pulsar
 import pytest
 from pulsar.schema import JsonSchema, Record, String
 
-from tests.client.scenarios.conftest import PULSAR, configuration
 from tests.foreign.admin import Admin
-from tests.foreign.broker_process import PULSARIUM, Address, BrokerProcess
+from tests.foreign.broker_process import PULSAR, PULSARIUM, Address, BrokerProcess
 from tests.foreign.toolchains import REFERENCE, require
+from yardsticks.servers.reference.conf import CONFIG, WITHOUT_TRANSACTIONS, changed
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```bash\n(.*?)^```", re.M | re.S)
@@ -42,7 +42,7 @@ def old(tmp_path: Path) -> Iterator[Address]:
 def new(tmp_path: Path) -> Iterator[Address]:
     require(REFERENCE)
     conf = tmp_path / "broker.conf"
-    conf.write_text(configuration(transactions=False))
+    conf.write_text(changed(CONFIG.read_text(), WITHOUT_TRANSACTIONS))
     process = BrokerProcess(tmp_path / "new", ["--config", str(conf)], command=PULSAR)
     yield process.address
     assert process.stop(40.0) == 0

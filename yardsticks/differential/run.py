@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.client.scenarios.conftest import PULSAR
-from tests.foreign.broker_process import PULSARIUM, Address, BrokerProcess
+from tests.foreign.broker_process import PULSAR, PULSARIUM, Address, BrokerProcess
 from tests.workers import workers
 from yardsticks.servers.reference.conf import CONFIG, changed
 

@@ -60,7 +60,7 @@ class TopicConsumer:
         self.end_of_topic = False
         self.messages: deque[ReceivedMessage] = deque()  # that the broker sent, and the client has not got
         self._start = options.start  # of a reader
-        self._skips_start = options.start not in (None, MessageId.EARLIEST, MessageId.LATEST)
+        self._skips_start = False
         self._link: BrokerLink | None = None  # while subscribed
         self._number = 0
         self._epoch = 0
@@ -104,6 +104,7 @@ class TopicConsumer:
             force_topic_creation=True,
             consumer_epoch=self._epoch,
         )
+        self._skips_start = self._start not in (None, MessageId.EARLIEST, MessageId.LATEST)
         if self._start is not None:
             asked.start_message_id.CopyFrom(self._start.to_data())
         if options.type == "Key_Shared":
@@ -266,7 +267,7 @@ class TopicConsumer:
     def delivered(self, message: ReceivedMessage) -> None:
         """Note that a reader's client has a message: the reader goes on behind the message."""
         if self._start is not None:
-            self._start, self._skips_start = message.id, True
+            self._start = message.id
             if message.single is None or message.id.batch_index + 1 == message.id.batch_size:
                 self._send_ack(pb.CommandAck.Cumulative, [self._acked(message.id)])
 

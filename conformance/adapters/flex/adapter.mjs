@@ -244,6 +244,7 @@ const LACKS = {
   "consumer.retry": "no retry letter topics",
   "consumer.batch-index": "an entry is acknowledged as a whole",
   "consumer.priority": "no priority levels",
+  "consumer.hash-ranges": "keys are divided by the broker alone",
   "consumer.batch-receive": "messages come one by one",
   reader: "no readers",
   "receive.topic": "a message does not name its topic",

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -72,9 +73,18 @@ func (a *adapter) consumer(client *client, r *request) (reply, error) {
 	if r.Queue != nil {
 		options.ReceiverQueueSize, options.EnableZeroQueueConsumer = *r.Queue, *r.Queue == 0
 	}
+	if r.HashRanges != nil {
+		policy, err := pulsar.NewKeySharedPolicySticky(slices.Concat(r.HashRanges...))
+		if err != nil {
+			return nil, err
+		}
+		options.KeySharedPolicy = policy
+	}
 	if r.DeadLetter != nil {
-		// the client counts deliveries, and the kit redeliveries
-		options.DLQ = &pulsar.DLQPolicy{MaxDeliveries: r.DeadLetter.Max + 1, DeadLetterTopic: r.DeadLetter.Topic}
+		options.DLQ = &pulsar.DLQPolicy{MaxDeliveries: r.DeadLetter.Max, DeadLetterTopic: r.DeadLetter.Topic}
+		if !r.Retry { // the client counts deliveries, and the kit redeliveries; both count later ones alike
+			options.DLQ.MaxDeliveries++
+		}
 	}
 	consumer, err := client.Subscribe(options)
 	if err == nil {

@@ -45,6 +45,7 @@ type request struct {
 	DeadLetter    *letters `json:"dead-letter"`
 	Retry         bool     `json:"retry"`
 	BatchIndex    bool     `json:"batch-index"`
+	HashRanges    [][]int  `json:"hash-ranges"`
 	Receipt       bool     `json:"receipt"`
 	Inclusive     bool     `json:"inclusive"`
 

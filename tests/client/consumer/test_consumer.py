@@ -219,6 +219,36 @@ async def test_refusals_are_raised_when_it_is_opened(autojump_clock: MockClock) 
             client.subscribe("t", "s", receiver_queue_size=-1)
 
 
+@on_both
+async def test_opening_tells_the_broker_what_a_consumer_is() -> None:
+    options: dict[str, Any] = {
+        "consumer_type": ConsumerType.Shared,
+        "consumer_name": "me",
+        "properties": {"a": "b"},
+        "priority_level": 2,
+    }
+    async with playing() as (played, client), client.subscribe("t", "s", **options):
+        asked = await played.sent(Type.SUBSCRIBE)
+        assert (asked.subscription, asked.subType, asked.consumer_name) == ("s", pb.CommandSubscribe.Shared, "me")
+        assert [(each.key, each.value) for each in asked.metadata] == [("a", "b")]
+        assert asked.priority_level == 2
+
+
+async def test_the_active_consumer_of_a_failover_subscription_knows_that_it_is(autojump_clock: MockClock) -> None:
+    kind = ConsumerType.Failover
+    async with (
+        started() as (_, client),
+        client.subscribe("t", "s", consumer_type=kind) as one,
+        client.subscribe("t", "s", consumer_type=kind) as other,
+    ):
+        await anyio.sleep(5)  # the broker waits before it changes the active consumer
+        active, waiting = (one, other) if one.is_active() else (other, one)
+        assert (active.is_active(), waiting.is_active()) == (True, False)
+        await active.aclose()
+        await anyio.sleep(5)
+        assert waiting.is_active() is True
+
+
 # ---- Several messages at once
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 import anyio
@@ -113,6 +114,8 @@ async def test_seek_and_go_on(autojump_clock: MockClock) -> None:
         assert await all_of(reader) == ALL[2:]
         await reader.seek(1500)
         assert await all_of(reader) == ALL[1:]
+        await reader.seek(datetime.fromtimestamp(2.5, UTC))
+        assert await all_of(reader) == ALL[4:]
         await reader.seek(9999)
         assert await all_of(reader) == []
         await reader.seek(MessageId.earliest)

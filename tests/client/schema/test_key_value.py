@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, assert_type
 
 import pytest
+from trio.testing import MockClock
 
 from pulsarium.client.errors import InvalidMessage
 from pulsarium.client.message import Message
@@ -17,6 +18,7 @@ from pulsarium.client.schema.primitives import Int32Schema, LocalDateTimeSchema,
 from pulsarium.client.schema.schema import BytesSchema, Schema, SchemaInfo
 from pulsarium.client.schema.structured import JsonSchema
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.client.schema.kept import there_and_back
 
 INLINE, SEPARATED = KeyValueEncodingType
 PAIRS = [KeyValue("ä", 1), KeyValue("", 0), KeyValue(None, 2), KeyValue("k", None), KeyValue(None, None)]
@@ -151,3 +153,14 @@ def test_key_value_definitions_that_make_no_sense_are_refused(properties: dict[s
         halves(SchemaInfo(info.type, info.data, info.name, {**info.properties, **properties}))
     with pytest.raises(InvalidMessage):
         halves(SchemaInfo(info.type, info.data[:-1], info.name, info.properties))
+
+
+@pytest.mark.parametrize(("encoding", "keys"), [(INLINE, ["", ""]), (SEPARATED, ["aw==", ""])])
+async def test_pairs_come_back_from_a_broker_that_knows_their_encoding(
+    autojump_clock: MockClock, encoding: KeyValueEncodingType, keys: list[str]
+) -> None:
+    pairs: list[KeyValue[str, int]] = [KeyValue("k", None), KeyValue(None, 2)]
+    messages, info = await there_and_back(KeyValueSchema(StringSchema(), Int32Schema(), encoding), *pairs)
+    assert [message.value() for message in messages] == pairs
+    assert [message.partition_key() for message in messages] == keys
+    assert info.properties["kv.encoding.type"] == encoding.value

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from trio.testing import MockClock
 
 from pulsarium.client.errors import InvalidMessage
 from pulsarium.client.schema.primitives import (
@@ -31,6 +32,7 @@ from pulsarium.client.schema.primitives import (
 )
 from pulsarium.client.schema.schema import Schema
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.client.schema.kept import there_and_back
 
 MOMENT = datetime(2020, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 MILLIS = 1577934245678
@@ -134,3 +136,11 @@ def test_values_of_other_types(kind: type[Schema[Any]], value: Any) -> None:
 def test_no_value_is_none_of_theirs(schema: Schema[Any]) -> None:
     with pytest.raises(InvalidMessage, match="not NoneType"):
         schema.encode(None)
+
+
+@pytest.mark.parametrize(("schema", "kind", "value", "form"), FORMS)
+async def test_values_come_back_from_a_broker_that_knows_their_type(
+    autojump_clock: MockClock, schema: Schema[Any], kind: str, value: Any, form: str
+) -> None:
+    (message,), info = await there_and_back(schema, value)
+    assert (message.value(), message.data().hex(), pb.Schema.Type.Name(info.type)) == (value, form, kind)

@@ -9,12 +9,14 @@ from google.protobuf.api_pb2 import Api
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.source_context_pb2 import SourceContext
+from trio.testing import MockClock
 
 from pulsarium.client.errors import InvalidConfiguration, InvalidMessage
 from pulsarium.client.schema.of_info import schema_of
 from pulsarium.client.schema.protobuf_native import ProtobufNativeSchema, message_of
 from pulsarium.client.schema.schema import SchemaInfo
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.client.schema.kept import there_and_back
 
 API = Api(name="a", source_context=SourceContext(file_name="f"))
 
@@ -97,3 +99,9 @@ def test_protobuf_definitions_that_make_no_sense_are_refused(info: SchemaInfo) -
 def test_a_type_that_is_no_message_class_is_refused(kind: Any) -> None:
     with pytest.raises(InvalidConfiguration):
         ProtobufNativeSchema(kind)
+
+
+async def test_messages_come_back_from_a_broker_that_knows_their_class(autojump_clock: MockClock) -> None:
+    (message,), info = await there_and_back(ProtobufNativeSchema(Api), API)
+    assert (message.value(), info.type) == (API, pb.Schema.ProtobufNative)
+    assert schema_of(info).decode(message.data()).name == "a"

@@ -21,12 +21,15 @@ from pulsarium.client.message_id import MessageId
 from pulsarium.client.producer.producer import Producer
 from pulsarium.client.transaction.transaction import TransactionParts, TransactionState
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.client.consumer.started import data_of, received
 from tests.client.hostile.clocks import on_both
 from tests.client.hostile.played import TOPIC, saying, silence
 from tests.client.in_process import InProcess, in_process
 from tests.client.peer import Peer, Type
 from tests.client.transaction.stage import coordinated
 
+#: The client sends lost messages again, perhaps in the same transaction, and deduplication drops the copies.
+CONFIG = Config(transactionCoordinatorEnabled=True, brokerDeduplicationEnabled=True)
 WHERE = MessageId(1, 1)
 
 
@@ -325,6 +328,23 @@ async def test_a_batch_is_acknowledged_message_by_message() -> None:
         assert (first.ack_type, second.ack_type) == (pb.CommandAck.Individual, pb.CommandAck.Cumulative)
 
 
+@pytest.mark.parametrize("batched", [False, True], ids=["plain", "batched"])
+@pytest.mark.parametrize("commits", [True, False], ids=["committed", "aborted"])
+async def test_a_cumulative_acknowledgement_holds_when_it_is_committed(
+    autojump_clock: MockClock, commits: bool, batched: bool
+) -> None:
+    async with in_process(CONFIG) as inside, inside.client() as client:
+        async with client.create_producer("t", batching_enabled=batched) as producer:
+            for number in range(5):
+                producer.send_nowait(b"%d" % number)
+        async with client.subscribe("t", "s", initial_position=InitialPosition.Earliest) as consumer:
+            txn = await client.begin_transaction()
+            await consumer.acknowledge_cumulative((await received(consumer, 3))[-1], txn=txn)
+            await (txn.commit() if commits else txn.abort())
+        async with client.subscribe("t", "s") as consumer:
+            assert await data_of(consumer, 2 if commits else 5) == [b"%d" % n for n in range(3 if commits else 0, 5)]
+
+
 @on_both
 async def test_a_batch_of_which_something_was_refused_comes_again_all_the_same() -> None:
     options: dict[str, Any] = {"consumer_type": ConsumerType.Shared, "negative_ack_redelivery_delay": 5.0}
@@ -385,8 +405,6 @@ async def test_a_failed_registration_is_tried_by_the_next_caller() -> None:
 
 MESSAGES = 12
 ROUNDS = 300
-#: The client sends lost messages again, perhaps in the same transaction, and deduplication drops the copies.
-CONFIG = Config(transactionCoordinatorEnabled=True, brokerDeduplicationEnabled=True)
 
 
 class Change(Exception):

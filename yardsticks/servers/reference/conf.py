@@ -9,6 +9,9 @@ from pulsarium.conformance.recordings.releases import PULSAR_4
 CONFIG = PULSAR_4.folder / "standalone.conf"
 """The configuration of the transcripts' broker."""
 
+WITHOUT_TRANSACTIONS: Mapping[str, object] = {"transactionCoordinatorEnabled": "false"}
+"""Where a real broker makes the topics of transactions for many topics at once, messages may come late, or never."""
+
 
 def changed(text: str, settings: Mapping[str, object]) -> str:
     """Return a broker.conf in which these values replace its own."""

@@ -25,6 +25,7 @@ const LACKS = {
   "consumer.receipt": "only acknowledgements without a response",
   "consumer.retry": NO_OPTION,
   "consumer.batch-receive": NO_OPTION,
+  "consumer.hash-ranges": NO_OPTION,
   "reader.decrypt": "frames of a reader do not tell the encryption context",
   "reader.inclusive": NO_OPTION,
   "send.ordering-key": "messages have no ordering key",

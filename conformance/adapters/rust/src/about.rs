@@ -19,6 +19,7 @@ const LACKS: &[(&str, &str)] = &[
     ("consumer.batch-index", "no such option"),
     ("consumer.receipt", "no such option"),
     ("consumer.batch-receive", "no such option"),
+    ("consumer.hash-ranges", "no such option"),
     ("reader.decrypt", "encryption is not implemented yet"),
     ("reader.crypto-failure", "encryption is not implemented yet"),
     ("reader.inclusive", "no such option"),

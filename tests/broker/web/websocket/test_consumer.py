@@ -76,30 +76,6 @@ async def test_a_negative_acknowledgement_waits_for_the_delay_of_the_query(autoj
         assert trio.current_time() - began == pytest.approx(7, abs=1)
 
 
-async def test_a_message_without_an_acknowledgement_is_redelivered_after_its_timeout(autojump_clock: object) -> None:
-    async with websockets() as client:
-        consumer = await client.talk(CONSUMER, "subscriptionType=Shared&ackTimeoutMillis=20000&receiverQueueSize=1")
-        await client.publish("a", "b")
-        assert [await consumer.texts(1) for _ in range(3)] == [["a"], ["b"], ["a"]]
-
-
-async def test_a_dead_letter_has_the_message_of_its_origin(autojump_clock: object) -> None:
-    async with websockets() as client:
-        letters = await client.talk(f"v2/consumer/{TOPIC}-sub-DLQ/s")
-        query = "subscriptionType=Shared&maxRedeliverCount=2&negativeAckRedeliveryDelay=10"
-        consumer = await client.talk(CONSUMER, query)
-        await client.publish("bad", key="k", properties={"a": "1"})
-        for count in range(3):
-            frame = await consumer.frame()
-            assert frame["redeliveryCount"] == count
-            await acknowledge(consumer, frame, type="negativeAcknowledge")
-        letter = await letters.frame()
-        assert (text_of(letter), letter["key"], letter["properties"]["a"]) == ("bad", "k", "1")
-        assert letter["properties"]["REAL_TOPIC"] == str(NAME)
-        await consumer.alive()
-        assert not subscription(client).has_backlog
-
-
 async def test_a_dead_letter_that_cannot_be_published_is_tried_again_after_a_pause(
     autojump_clock: object, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,21 +106,6 @@ async def test_a_batch_that_cannot_be_read_is_skipped(caplog: pytest.LogCaptureF
         nursery.cancel_scope.cancel()
 
 
-@pytest.mark.parametrize("action", ["FAIL", "DISCARD"])
-async def test_encrypted_messages_stay_in_the_backlog_unless_they_are_discarded(action: str) -> None:
-    async with websockets() as client, trio.open_nursery() as nursery:
-        consumer = await client.talk(CONSUMER, f"cryptoFailureAction={action}")
-        wire = await Bed(client.broker, nursery).connect()
-        await wire.producer()
-        await wire.publish(plain(b"?", encryption_keys=[{"key": "k", "value": b"v"}]), plain(b"good"))
-        frame = await consumer.frame()
-        assert text_of(frame) == "good"
-        await acknowledge(consumer, frame)
-        await consumer.alive()
-        assert subscription(client).has_backlog is (action == "FAIL")
-        nursery.cancel_scope.cancel()
-
-
 async def test_permits_bound_a_client_that_pulls() -> None:
     async with websockets() as client:
         consumer = await client.talk(CONSUMER, "pullMode=true")
@@ -155,17 +116,6 @@ async def test_permits_bound_a_client_that_pulls() -> None:
         await consumer.alive()
 
 
-async def test_clients_go_on_after_an_unload() -> None:
-    async with websockets() as client:
-        consumer, producer = await client.talk(CONSUMER), await client.talk(PRODUCER)
-        await producer.ask(message("a"))
-        await acknowledge(consumer, await consumer.frame())
-        await consumer.alive()
-        await until_unloaded(client)
-        assert (await producer.ask(message("b")))["result"] == "ok"
-        assert await consumer.texts(1) == ["b"]
-
-
 async def test_a_reader_goes_on_behind_its_last_message_after_an_unload() -> None:
     async with websockets() as client:
         await client.publish("a", "b")
@@ -174,6 +124,20 @@ async def test_a_reader_goes_on_behind_its_last_message_after_an_unload() -> Non
         await until_unloaded(client)
         await client.publish("c")
         assert await reader.texts(1) == ["c"]
+
+
+async def test_a_reader_repeats_no_message_after_an_unload_while_another_one_waits_for_its_turn() -> None:
+    async with websockets() as client:
+        await client.publish("a", "b", "c")
+        reader = await client.talk(READER, "messageId=earliest&receiverQueueSize=1")
+        assert await reader.texts(1) == ["a"]
+        await reader.alive()  # the broker has sent "b" to the service, which waits for the answer to "a"
+        await until_unloaded(client)
+        found = []
+        for _ in range(2):
+            await reader.send({"messageId": "a"})
+            found += await reader.texts(1)
+        assert found == ["b", "c"]
 
 
 async def test_a_thread_takes_large_entries_apart_and_keeps_the_order(monkeypatch: pytest.MonkeyPatch) -> None:

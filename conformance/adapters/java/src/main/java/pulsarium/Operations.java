@@ -22,6 +22,7 @@ import org.apache.pulsar.client.api.CompressionType;
 import org.apache.pulsar.client.api.ConsumerBuilder;
 import org.apache.pulsar.client.api.ConsumerCryptoFailureAction;
 import org.apache.pulsar.client.api.DeadLetterPolicy;
+import org.apache.pulsar.client.api.KeySharedPolicy;
 import org.apache.pulsar.client.api.Message;
 import org.apache.pulsar.client.api.MessageId;
 import org.apache.pulsar.client.api.Producer;
@@ -29,6 +30,7 @@ import org.apache.pulsar.client.api.ProducerAccessMode;
 import org.apache.pulsar.client.api.ProducerBuilder;
 import org.apache.pulsar.client.api.PulsarClient;
 import org.apache.pulsar.client.api.PulsarClientException;
+import org.apache.pulsar.client.api.Range;
 import org.apache.pulsar.client.api.ReaderBuilder;
 import org.apache.pulsar.client.api.Schema;
 import org.apache.pulsar.client.api.SubscriptionInitialPosition;
@@ -234,6 +236,7 @@ final class Operations {
         request.maybe("batch-index", value -> builder.enableBatchIndexAcknowledgment(value.getAsBoolean()));
         request.maybe("receipt", value -> builder.isAckReceiptEnabled(value.getAsBoolean()));
         request.maybe("priority", level -> builder.priorityLevel(level.getAsInt()));
+        request.maybe("hash-ranges", ranges -> builder.keySharedPolicy(sticky(ranges.getAsJsonArray())));
         if (request.has("dead-letter")) {
             Request policy = request.object("dead-letter");
             DeadLetterPolicy.DeadLetterPolicyBuilder letters =
@@ -248,6 +251,15 @@ final class Operations {
                     .maxNumBytes(-1).timeout(milliseconds, TimeUnit.MILLISECONDS).build());
         }
         keep(request, new Source(builder.subscribe(), null, codec, hasNoQueue(request)));
+    }
+
+    private static KeySharedPolicy sticky(JsonArray ranges) {
+        List<Range> found = new ArrayList<>();
+        for (JsonElement each : ranges) {
+            JsonArray ends = each.getAsJsonArray();
+            found.add(Range.of(ends.get(0).getAsInt(), ends.get(1).getAsInt()));
+        }
+        return KeySharedPolicy.stickyHashRange().ranges(found);
     }
 
     private void reader(Request request, JsonObject ok) throws Exception {
