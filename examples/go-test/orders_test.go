@@ -24,7 +24,7 @@ func TestAnOrderArrives(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	if _, err := producer.Send(ctx, &pulsar.ProducerMessage{Payload: []byte("three apples")}); err != nil {
 		t.Fatal(err)

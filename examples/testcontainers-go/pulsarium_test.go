@@ -69,7 +69,7 @@ func orders(t *testing.T, connected client.Client) (client.Consumer, client.Prod
 
 func expect(t *testing.T, consumer client.Consumer, payload string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	message, err := consumer.Receive(ctx)
 	check(t, err)

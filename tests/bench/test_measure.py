@@ -10,17 +10,18 @@ import pytest
 
 from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand
 from tests.bench.bench import BY_NAME
+from tests.client.refusing import refusing_port
 from yardsticks.bench.accounting import ProcessGoneError, cpu_seconds, memory
 from yardsticks.bench.brokers import Broker
 from yardsticks.bench.measure import MeasureError, measure
 from yardsticks.bench.programs import PROGRAMS
 from yardsticks.bench.wire import SEND_RECEIPT, WireError, count_commands
-from yardsticks.servers import free_port
 
 
 def test_a_program_that_fails_says_why() -> None:
-    nowhere = Broker(f"pulsar://127.0.0.1:{free_port()}", f"http://127.0.0.1:{free_port()}", os.getpid())
-    with pytest.raises(MeasureError, match=r"(?s)raw-publish-unbatched on pulsar://.*ConnectionRefusedError"):
+    refused = pytest.raises(MeasureError, match=r"(?s)raw-publish-unbatched on pulsar://.*ConnectionRefusedError")
+    with refusing_port() as port, refused:
+        nowhere = Broker(f"pulsar://127.0.0.1:{port}", f"http://127.0.0.1:{port}", os.getpid())
         measure(BY_NAME["raw-publish-unbatched"], nowhere, "persistent://public/default/t", 1)
 
 

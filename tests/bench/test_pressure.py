@@ -97,7 +97,7 @@ def test_a_handler_that_holds_the_loop_misses_the_targets(slow: tuple[Broker, St
         held = loop.once(broker, steps, piece_of(one_lookup), connection, 1)
     assert loop.figures(piece_of(), [calm])[0].met
     assert [figure.met for figure in loop.figures(piece_of(), [held])] == [False, False]
-    assert HELD_MS <= held.step.work < 2 * HELD_MS
+    assert HELD_MS <= held.step.work < 10 * HELD_MS
     assert "session/gate._handle" in held.step.place
     assert max(held.pongs) > HELD_MS / 2
 
@@ -135,7 +135,7 @@ def noted(*works: object) -> list[Step]:
 
 def test_a_long_step_is_noted_with_its_place() -> None:
     longest = max(noted(lambda: burn(0.06), lambda: None, lambda: burn(0.01)))
-    assert 60 <= longest.work < 120
+    assert 60 <= longest.work < 1000  # milliseconds
     assert longest.place.startswith("bench/test_pressure.burn<")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import trio
@@ -49,8 +49,13 @@ class Loopback:
 
     async def sessions(self, count: int) -> None:
         """Wait until the broker has `count` connections."""
-        while len(self.broker.sessions) != count:
-            await trio.testing.wait_all_tasks_blocked(0.001)
+        await until(lambda: len(self.broker.sessions) == count)
+
+
+async def until(holds: Callable[[], object]) -> None:
+    """Wait for a condition that bytes of a socket, or a thread, bring about. A busy kernel carries bytes late."""
+    while not holds():
+        await trio.testing.wait_all_tasks_blocked(0.001)
 
 
 @asynccontextmanager

@@ -64,6 +64,8 @@ REST_OF: Final = """
 })()
 """
 """Position of an element, once it rests and nothing covers it."""
+ENDS: Final = ("Network.loadingFinished", "Network.loadingFailed")
+STREAM: Final = "text/event-stream"
 CLICKABLE: Final = "button, a[href], summary, input, select, [role=button]"
 FIELDS: Final = "input, textarea, select"
 
@@ -251,11 +253,28 @@ class Page:
         return script
 
     def _press(self, found: str) -> None:
+        while self._awaited():  # an answer may move what is pressed
+            self.do("new Promise(requestAnimationFrame)")
         box = self.do(REST_OF.replace("FOUND", found))
         self.clicks += 1
         where: Mapping[str, Any] = {"x": box[0], "y": box[1], "button": "left", "clickCount": 1}
         self.call("Input.dispatchMouseEvent", type="mousePressed", **where)
         self.call("Input.dispatchMouseEvent", type="mouseReleased", **where)
+
+    def _awaited(self) -> set[str]:
+        """Return the ids of this document's requests without an answer. A stream is answered with its head."""
+        found = set[str]()
+        for event in self._browser.events:
+            if event.get("sessionId") != self._session:
+                continue
+            what = event["params"]
+            if event["method"] == "Network.requestWillBeSent":
+                if what.get("type") == "Document":  # the requests of the last one may never end
+                    found.clear()
+                found.add(what["requestId"])
+            elif event["method"] in ENDS or what.get("response", {}).get("mimeType") == STREAM:
+                found.discard(what["requestId"])
+        return found
 
     def text(self, selector: str = "body") -> str:
         found: str = self.do(f"document.querySelector({json.dumps(selector)}).innerText")

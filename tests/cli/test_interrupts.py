@@ -93,9 +93,9 @@ def test_ctrl_c_ends_a_conformance_run_whose_client_hangs(tmp_path: Path) -> Non
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    eventually(begun.exists, what="the adapter was asked")
+    eventually(begun.exists, what="the adapter was asked", seconds=50)
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=20)
+    process.communicate(timeout=50)
     assert process.returncode == INTERRUPTED
 
 

@@ -17,7 +17,7 @@ import pytest
 ENGINE = Path(__file__).parent / "engine"
 IMAGE = "localhost/pulsarium:dev"
 ENVIRONMENT = dict(os.environ)  # before an engine was found
-SECONDS = 60.0  # for actions that take less than one second on an idle machine
+SECONDS = 180.0  # for actions that take less than one second on an idle machine
 
 
 class Container:

@@ -26,7 +26,7 @@ def test_every_persist_point_is_one_of_those_at_which_brokers_are_killed() -> No
     assert set(OCCURRENCES) == set(PersistPoint)
 
 
-@pytest.mark.timeout(300)  # a dozen processes start one after the other
+@pytest.mark.timeout(600)  # a dozen processes start one after the other
 async def test_a_few_kills(tmp_path: Path) -> None:
     await kill(tmp_path, rounds=3, points=1)
 
@@ -44,7 +44,7 @@ async def kill(folder: Path, rounds: int, points: int) -> None:
     assert sum(killed_at.get(moment, 0) for moment in ("load", "verify", "start")) == rounds
 
 
-@pytest.mark.timeout(300)  # some lies are noticed when the verification takes too long
+@pytest.mark.timeout(600)  # some lies are noticed when the verification takes too long
 @pytest.mark.parametrize(
     "lie", [pytest.param(lie, marks=[pytest.mark.heavy] * (lie != "keep_no_acknowledgements")) for lie in LIES]
 )

@@ -87,10 +87,10 @@ WRONG = (
 
 
 @contextmanager
-def ours_twice(folder: Path, ours: Sequence[str] = PULSARIUM) -> Iterator[Pair]:
+def ours_twice(folder: Path, ours: Sequence[str] = PULSARIUM, patience: float = 30) -> Iterator[Pair]:
     """Start two brokers of ours, the first by the command `ours`, and yield the pair."""
     with brokers(folder, ours=ours, other=PULSARIUM) as (first, second), start_blocking_portal("trio") as portal:
-        pair = Pair(portal, Side("ours", first), Side("real", second), "both", patience=0.5)
+        pair = Pair(portal, Side("ours", first), Side("real", second), "both", patience=patience)
         with closing(pair):
             pair.prepare()
             yield pair
@@ -99,7 +99,7 @@ def ours_twice(folder: Path, ours: Sequence[str] = PULSARIUM) -> Iterator[Pair]:
 @pytest.mark.parametrize("mutant", WRONG, ids=lambda mutant: mutant.name)
 @pytest.mark.heavy
 def test_a_broker_that_is_wrong_is_noticed(tmp_path: Path, mutant: Mutant) -> None:
-    with ours_twice(tmp_path, command(mutant.name)) as pair:
+    with ours_twice(tmp_path, command(mutant.name), patience=0.5) as pair:
         program = Everything(pair)
         with pytest.raises(Divergence, match=re.escape(mutant.differs + mutant.there)):
             mutant.program(program)

@@ -20,7 +20,7 @@ def judge(name: str, folder: Path, runs: int) -> None:
     assert not mended.failure
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 def test_a_payment_that_is_booked_twice_is_found(tmp_path: Path) -> None:
     judge("no_idempotence", tmp_path, 5)
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.foreign.toolchains import JUNIT, require
 
-SECONDS = 150
+SECONDS = 500
 
 
 @pytest.mark.foreign

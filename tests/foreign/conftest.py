@@ -22,11 +22,16 @@ LOG_START = pytest.StashKey[int]()
 
 Launch: TypeAlias = Callable[..., BrokerProcess]
 
+TIMEOUT = 300.0
+"""Limit in seconds of a test that has no other. A scenario of another program ends before, and its failure names it."""
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.foreign)
+            if not item.get_closest_marker("timeout"):
+                item.add_marker(pytest.mark.timeout(TIMEOUT))
 
 
 @pytest.fixture(scope="session")

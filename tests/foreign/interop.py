@@ -21,7 +21,7 @@ from .lines import LineProgram
 
 BATCHED, CHUNKED = "batch", "chunks"
 SENDING = ("single", BATCHED, CHUNKED)
-SECONDS = 50
+SECONDS = 200
 MINUTE_MS = 60_000
 
 

@@ -24,7 +24,7 @@ from .toolchains import ADMIN, java_command
 EXPECTED = ADMIN.folder / "expected.jsonl"
 CONFIG = PULSAR_4.folder / "standalone.conf"
 """Configuration of the recorded broker."""
-SECONDS = 150
+SECONDS = 500
 
 SECURED = CONFIG.with_name("auth.conf")
 KEY = b"transcripts-secret-0123456789abcdef"

@@ -22,7 +22,7 @@ from .broker_process import Address, BrokerProcess, is_pulsarium
 from .conftest import Launch
 from .public_calls import Spied, public_calls
 
-SECONDS = 120
+SECONDS = 300
 NAMESPACE = "calls/ns"
 TOPIC = f"persistent://{NAMESPACE}/t"
 PARTED = f"persistent://{NAMESPACE}/parted"

@@ -286,5 +286,5 @@ async def test_our_client_says_that_nobody_listens(launch: Launch) -> None:
     process.kill()
     address = process.address
     with pytest.raises(ConnectError, match=str(address.port)):
-        async with connect(address.service_url, operation_timeout=0.2) as client, client.create_producer(NAME):
+        async with connect(address.service_url, operation_timeout=3) as client, client.create_producer(NAME):
             pass

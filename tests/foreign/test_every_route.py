@@ -14,7 +14,7 @@ from .broker_process import COMMAND, BrokerProcess, given_address, is_pulsarium
 from .every_route import NO_ANSWER, STATUSES, call_all, routes
 from .java_admin import CONFIG
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = pytest.mark.timeout(600)
 
 INVENTORY = Path(__file__).with_name("inventory.tsv")
 

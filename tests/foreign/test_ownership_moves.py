@@ -92,7 +92,7 @@ def owner_of(admin: Admin, topic: str) -> str:
 
 
 @pytest.mark.heavy
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 def test_nothing_is_lost_or_doubled_through_a_hundred_moves(launch: Launch) -> None:
     brokers = launch("--brokers", "3")
     admin = set_up(brokers)

@@ -101,7 +101,7 @@ async def test_a_half_open_watcher_does_not_hold_up_others(full: Full, bed: Bed)
 @pytest.mark.req("W-12")
 async def test_a_peer_that_vanished_is_found_out_and_owes_nothing() -> None:
     """The peer never sends a FIN. After two keep-alive intervals, its subscription is free for other consumers."""
-    async with listening(Config(keepAliveIntervalSeconds=1)) as loopback:
+    async with listening(Config(keepAliveIntervalSeconds=3)) as loopback:  # twice as long to subscribe
         gone = await loopback.connect(receive_buffer=4096)
         await gone.producer()
         await gone.write(gone.sends(*[plain(bytes(MB))] * 4))  # a PING may come before the receipts

@@ -79,7 +79,7 @@ async def test_a_head_of_http_that_never_ends(mock_clock: MockClock) -> None:
 async def test_an_http_client_that_takes_no_answer(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(connection, "SEND_SECONDS", 0.2)
+    monkeypatch.setattr(connection, "SEND_SECONDS", 1.0)
     async with served() as http:
         for index in range(300):
             http.broker.metadata.put_tenant(f"{'tenant' * 20}{index}", {})

@@ -25,7 +25,7 @@ CLUSTER_CONFIG = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": 
 INDEX = "brokerEntryMetadataInterceptors=org.apache.pulsar.common.intercept.AppendIndexMetadataInterceptor"
 
 
-SPARK_TIMEOUT = 300.0
+SPARK_TIMEOUT = 600.0
 """Timeout of a test with Spark, in seconds. The first test waits for the JVM, and queries start Python processes."""
 
 

@@ -59,7 +59,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             start_new_session=True,
         )
     try:
-        eventually(partial(answers, process, port), what="a server of Spark Connect", seconds=SPARK_TIMEOUT)
+        eventually(partial(answers, process, port), what="a server of Spark Connect", seconds=SPARK_TIMEOUT / 2)
         yield f"sc://127.0.0.1:{port}"
     finally:
         os.killpg(process.pid, signal.SIGTERM)

@@ -20,7 +20,7 @@ from yardsticks.soak.scalable import soak
 
 @pytest.mark.heavy
 @pytest.mark.foreign
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_a_minute_of_mixed_load_loses_nothing(tmp_path: Path) -> None:
     with broker(tmp_path, memory=False) as process:
         outcome = run(process, 60.0, seed=1, workers=1)
@@ -113,7 +113,7 @@ def test_objects_of_what_is_gone() -> None:
 
 @pytest.mark.heavy
 @pytest.mark.foreign
-@pytest.mark.timeout(420)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("backend", ["trio", "asyncio"])
 def test_splits_merges_unloads_and_kills_lose_nothing_and_keep_the_order(tmp_path: Path, backend: str) -> None:
     outcome = anyio.run(soak, tmp_path, 20.0, 1, 8.0, backend=backend)

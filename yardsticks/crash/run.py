@@ -38,7 +38,7 @@ LOST = (ConnectError, Timeout, AlreadyClosed, AdminConnectError)
 END_SECONDS = 30.0  # from the error of a client until the end of the broker is heard of
 VERIFY_SECONDS = 60.0
 LOAD = 250  # the most confirmations before the kill
-LOAD_SECONDS = 5.0  # the longest time until the kill
+LOAD_SECONDS = 30.0  # the longest time until the kill
 POINT_LOAD, POINT_SECONDS = 10_000, 60.0  # the same for a broker that has to kill itself at a persist point
 THOROUGH = 25  # rounds between two thorough checks, which read all kept topics and check the database file
 

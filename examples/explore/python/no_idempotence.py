@@ -6,7 +6,7 @@ import pulsar
 from runs import Broken, again, main
 
 PAYMENTS = 8
-SECONDS = 10
+SECONDS = 60
 
 
 def keep_ledger(client: pulsar.Client, mended: bool) -> None:

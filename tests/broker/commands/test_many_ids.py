@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -13,25 +14,28 @@ from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.net import slices
 from pulsarium.broker.session.session import sessions_of
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.broker.session.session import used_much
 from tests.broker.wire import TOPIC, Bed, Individual, Shared, Type, Wire, frame_of, message_id, plain
 
-COUNT = 900  # ids of one command, each of which takes a slice of the loop's time; a busy kernel carries bytes late
+COUNT = 300  # ids of one command, each of which takes a slice of the loop's time
 
 
 @pytest.fixture(autouse=True)
 def one_id_a_slice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slices, "SLICE", 0)
+    monkeypatch.setattr(slices, "HALF_LIFE", math.inf)
     monkeypatch.setattr(consumer_commands, "IDS_A_STEP", 1, raising=False)
     monkeypatch.setattr(pending_acks, "ACKS_A_STEP", 1)
 
 
 @pytest.fixture
-async def owed(wire: Wire, sender: Wire) -> list[Position]:
+async def owed(bed: Bed, wire: Wire, sender: Wire) -> list[Position]:
     """Deliver messages to a Shared consumer that acknowledges none of them. Return their positions."""
     await wire.subscribe(type=Shared)
     await wire.flow(2 * COUNT)
     positions = await sender.publish(*[plain(b"x")] * COUNT)
     await wire.messages(COUNT)
+    used_much(bed)
     return positions
 
 

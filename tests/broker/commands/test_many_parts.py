@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -13,6 +14,7 @@ from pulsarium.broker.net import slices
 from pulsarium.proto.commands import COMMANDS
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.commands.coordinators import ON, begin, ended, using
+from tests.broker.session.session import used_much
 from tests.broker.wire import TOPIC, Bed, Type, Wire, frame_of, serving
 
 pytestmark = pytest.mark.req("B-29")
@@ -30,6 +32,7 @@ async def bed() -> AsyncIterator[Bed]:
 @pytest.fixture(autouse=True)
 def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slices, "SLICE", 0)
+    monkeypatch.setattr(slices, "HALF_LIFE", math.inf)
     monkeypatch.setattr(coordinator, "PARTS_A_STEP", 1)
 
 
@@ -55,7 +58,9 @@ REQUESTS: list[tuple[int, dict[str, Any]]] = [
 async def test_a_bystander_is_answered_before_the_last_of_many_parts(
     bed: Bed, type: int, fields: dict[str, Any]
 ) -> None:
-    wire, bystander = await using(bed), await bed.connect()
+    wire = await using(bed)
+    used_much(bed)
+    bystander = await bed.connect()
     txn = await begin(wire)
     await wire.write(frame_of(type, request_id=77, **txn, **fields))
     await bystander.alive()

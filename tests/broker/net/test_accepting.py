@@ -20,7 +20,7 @@ from pulsarium.broker.web.http.connection import HttpConnection
 from pulsarium.broker.web.http.reply import HttpReply
 from pulsarium.broker.web.http.site import Site
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.broker.loopback import listening
+from tests.broker.loopback import listening, until
 from tests.broker.passes import passes_of_the_loop
 from tests.broker.web.http.served import GET, answer, served
 from tests.broker.wire import Type, Wire, frame_of, serving
@@ -115,8 +115,7 @@ async def ends_of(wires: Sequence[Wire], monkeypatch: pytest.MonkeyPatch) -> lis
         async with trio.open_nursery() as nursery:
             for wire in wires:
                 nursery.start_soon(wire.aclose)
-        while len(seen) < len(wires):
-            await trio.testing.wait_all_tasks_blocked(0.001)
+        await until(lambda: len(seen) == len(wires))
     return seen
 
 
@@ -168,7 +167,7 @@ async def test_others_have_their_turn_between_two_ends_of_http(monkeypatch: pyte
             async with trio.open_nursery() as nursery:
                 for stream in streams:
                     nursery.start_soon(stream.aclose)
-            await trio.testing.wait_all_tasks_blocked()
+            await until(lambda: len(seen) == MANY)
     assert len(set(seen)) == MANY
 
 

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from pulsarium.broker.session.session import Session
+from pulsarium.broker.session.session import Session, sessions_of
 from pulsarium.proto.framing import FrameDecoder
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.wire import Bed, Type, frame_of
+
+
+def used_much(bed: Bed) -> None:
+    """Let the connections so far have used the loop more than a later one will, however long the machine stops."""
+    for session in sessions_of(bed.broker):
+        session.gate.use.seconds += 60
 
 
 class Full:

@@ -13,6 +13,7 @@ from pulsarium.proto.commands import CommandSpec
 from pulsarium.proto.framing import frame
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.commands.minimal import at_work, command_of, name_of
+from tests.broker.session.session import used_much
 from tests.broker.wire import Bed, Shared, Type, frame_of, plain
 from yardsticks.bench.minimal import FROM_CLIENTS
 
@@ -47,7 +48,7 @@ async def test_a_client_that_pings_is_answered_before_the_flood_of_another_ends(
 ) -> None:
     greedy = await at_work(bed, spec)
     session = session_of(bed)
-    session.gate.use.seconds += 1  # more than the other connection will use
+    used_much(bed)
     polite = await bed.connect()
     await greedy.write(flood_of(spec))
     await polite.alive()
@@ -56,6 +57,7 @@ async def test_a_client_that_pings_is_answered_before_the_flood_of_another_ends(
 
 async def test_a_ping_does_not_wait_behind_the_floods_of_many(bed: Bed, one_frame_a_slice: None) -> None:
     crowd = [await bed.connect() for _ in range(10)]
+    used_much(bed)
     polite = await bed.connect()
     for each in crowd:
         await each.write(frame_of(Type.PING) * FLOOD)
@@ -99,7 +101,9 @@ async def test_bytes_that_are_no_frame_end_a_connection_after_the_frames_before_
 
 @pytest.mark.parametrize("type", [Type.GET_TOPICS_OF_NAMESPACE, Type.WATCH_TOPIC_LIST])
 async def test_a_pattern_over_many_topics_gives_way(bed: Bed, one_frame_a_slice: None, type: int) -> None:
-    greedy, polite = await bed.connect(), await bed.connect()
+    greedy = await bed.connect()
+    used_much(bed)
+    polite = await bed.connect()
     for number in range(FLOOD):
         bed.broker.topics.create(TopicName.parse(f"t{number}"))
     asked = {"namespace": "public/default", "topics_pattern": "public/default/t.*"}
@@ -111,7 +115,9 @@ async def test_a_pattern_over_many_topics_gives_way(bed: Bed, one_frame_a_slice:
 
 
 async def test_the_end_of_a_connection_with_many_consumers_gives_way(bed: Bed, one_frame_a_slice: None) -> None:
-    crowded, polite = await bed.connect(), await bed.connect()
+    crowded = await bed.connect()
+    used_much(bed)
+    polite = await bed.connect()
     for consumer_id in range(FLOOD):
         await crowded.subscribe(consumer_id=consumer_id, type=Shared)
     await crowded.aclose()
@@ -125,7 +131,9 @@ async def test_the_end_of_a_connection_with_many_consumers_gives_way(bed: Bed, o
 async def test_topics_may_be_unloaded_while_their_consumers_leave(
     bed: Bed, one_frame_a_slice: None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    crowded, polite = await bed.connect(), await bed.connect()
+    crowded = await bed.connect()
+    used_much(bed)
+    polite = await bed.connect()
     for consumer_id in range(FLOOD):
         await crowded.subscribe(consumer_id=consumer_id, type=Shared)
     await crowded.aclose()
@@ -136,7 +144,9 @@ async def test_topics_may_be_unloaded_while_their_consumers_leave(
 
 
 async def test_delivery_to_many_subscriptions_gives_way(bed: Bed, one_frame_a_slice: None) -> None:
-    crowded, polite = await bed.connect(), await bed.connect()
+    crowded = await bed.connect()
+    used_much(bed)
+    polite = await bed.connect()
     for consumer_id in range(FLOOD):
         await crowded.subscribe(name=f"s{consumer_id}", consumer_id=consumer_id)
         await crowded.flow(10, consumer_id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 import trio
-import trio.testing
 
 from pulsarium.broker.auth.tls import context_of
 from pulsarium.broker.cluster import Broker
@@ -24,7 +23,7 @@ from pulsarium.broker.session.transport import accept, over_tls
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.auth.secured import TLS, Authority, Files, by_token
 from tests.broker.held import HeldStorage
-from tests.broker.loopback import HANGS
+from tests.broker.loopback import HANGS, until
 from tests.broker.wire import TOPIC, Type, Wire, frame_of, plain, serving
 
 MB = 1 << 20
@@ -173,18 +172,13 @@ async def test_reading_over_tls_pauses_while_too_many_sends_wait(tmp_path: Path)
         await wire.producer()
         store.holding = True
         await wire.write(wire.sends(*[plain(b"x")] * 10))
-        await paused(lambda: any(not session.may_read for session in sessions_of(secure.broker)))
+        await until(lambda: any(not session.may_read for session in sessions_of(secure.broker)))
         await wire.write(frame_of(Type.PING))
         await wire.quiet(0.02)  # the broker does not even read the PING
         store.release()
         assert len(await wire.receipts(10)) == 10
         await wire.expect(Type.PONG)
         await wire.publish(*[plain(b"y")] * 100)
-
-
-async def paused(happened: Callable[[], bool]) -> None:
-    while not happened():
-        await trio.testing.wait_all_tasks_blocked(0.001)
 
 
 async def test_a_client_over_tls_that_vanishes_is_let_go(tmp_path: Path) -> None:
@@ -195,5 +189,5 @@ async def test_a_client_over_tls_that_vanishes_is_let_go(tmp_path: Path) -> None
         assert isinstance(raw, trio.SocketStream)
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x00\x00\x00\x00")
         await trio.aclose_forcefully(raw)
-        await paused(lambda: not sessions_of(secure.broker))
+        await until(lambda: not sessions_of(secure.broker))
         assert session.left

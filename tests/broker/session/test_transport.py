@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 
 import pytest
 import trio
-import trio.testing
 
 from pulsarium.broker.config import Config
 from pulsarium.broker.model.rate.publish_buffer import READ_BESIDE_OTHERS
@@ -14,7 +13,7 @@ from pulsarium.broker.session.session import Session, sessions_of
 from pulsarium.proto.entry import payload_of
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.held import HeldStorage
-from tests.broker.loopback import Loopback, listening
+from tests.broker.loopback import Loopback, listening, until
 from tests.broker.wire import TOPIC, Earliest, Type, batch_of, frame_of, plain
 
 MB = 1 << 20
@@ -116,7 +115,8 @@ async def test_replies_wait_their_turn_behind_messages_that_wait(loopback: Loopb
     await wire.publish(*[plain(bytes(MB))] * 8)
     await wire.subscribe(initialPosition=Earliest)
     await wire.write(frame_of(Type.FLOW, consumer_id=0, messagePermits=8) + frame_of(Type.PING) * 1000)
-    await trio.testing.wait_all_tasks_blocked(0.01)  # the broker's side is full
+    (session,) = sessions_of(loopback.broker)
+    await until(lambda: session.outgoing.size)  # the broker's side is full
     kinds = [(await wire.next()).command.type for _ in range(1008)]
     assert kinds.count(Type.MESSAGE) == 8
     assert kinds.count(Type.PONG) == 1000
@@ -130,9 +130,8 @@ async def test_a_dead_client_with_a_full_socket_is_let_go(loopback: Loopback) ->
     await wire.publish(*[plain(bytes(MB))] * 8)
     await wire.subscribe(initialPosition=Earliest)
     await wire.flow()
-    await trio.testing.wait_all_tasks_blocked(0.01)
     (session,) = sessions_of(loopback.broker)
-    assert session.outgoing.size
+    await until(lambda: session.outgoing.size)
     session.close("no answer")
     await loopback.sessions(0)
     await wire.closed()
@@ -144,7 +143,8 @@ async def test_a_client_that_vanishes_is_let_go(loopback: Loopback) -> None:
     await wire.publish(*[plain(bytes(MB))] * 8)
     await wire.subscribe(initialPosition=Earliest)
     await wire.flow()
-    await trio.testing.wait_all_tasks_blocked(0.01)
+    (session,) = sessions_of(loopback.broker)
+    await until(lambda: session.outgoing.size)
     await wire.aclose()
     await loopback.sessions(0)
     other = await loopback.connect()
@@ -159,7 +159,7 @@ async def test_reading_pauses_while_too_many_sends_wait() -> None:
         await wire.producer()
         store.holding = True
         await wire.write(wire.sends(*[plain(b"x")] * 10))
-        await trio.testing.wait_all_tasks_blocked(0.01)
+        await until(lambda: any(not session.may_read for session in sessions_of(loopback.broker)))
         await wire.write(frame_of(Type.PING))
         await wire.quiet(0.02)  # the broker does not even read the PING
         await other.alive()
@@ -180,9 +180,8 @@ async def test_a_pause_in_reading_keeps_nobody_from_writing() -> None:
         store.holding = True
         async with trio.open_nursery() as nursery:
             nursery.start_soon(wire.write, wire.sends(*[plain(bytes(MB))] * 8))
-            await trio.testing.wait_all_tasks_blocked(0.01)
             (session,) = sessions_of(loopback.broker)
-            assert not session.may_read
+            await until(lambda: not session.may_read)
             store.release()
             kinds = [(await wire.next()).command.type for _ in range(16)]
         assert kinds.count(Type.SEND_RECEIPT) == kinds.count(Type.MESSAGE) == 8
@@ -195,7 +194,8 @@ async def test_reading_goes_on_when_what_it_waited_for_is_gone() -> None:
         await wire.producer()
         store.holding = True
         await wire.write(wire.sends(*[plain(b"x")] * 5))
-        await trio.testing.wait_all_tasks_blocked(0.01)
+        (session,) = sessions_of(loopback.broker)
+        await until(lambda: not session.may_read)
         loopback.broker.topics.delete(TopicName.parse(TOPIC), force=True)
         await wire.expect(Type.CLOSE_PRODUCER)
         store.release()  # no producer is left to get the receipts
@@ -210,9 +210,8 @@ async def test_a_paused_connection_can_be_closed() -> None:
         await wire.producer()
         store.holding = True
         await wire.write(wire.sends(*[plain(b"x")] * 5))
-        await trio.testing.wait_all_tasks_blocked(0.01)
         (session,) = sessions_of(loopback.broker)
-        assert not session.may_read
+        await until(lambda: not session.may_read)
         session.close("the test wants it")
         await wire.closed()
         await loopback.sessions(0)

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 import trio
-import trio.testing
 
 from pulsarium.broker.storage import segments, snapshot
 from pulsarium.broker.storage.database import DATABASE_NAME
@@ -20,6 +19,7 @@ from pulsarium.broker.storage.memory import MemoryStorage
 from pulsarium.broker.storage.persist import PersistPoint
 from pulsarium.broker.storage.snapshot import Snapshot
 from pulsarium.broker.storage.sqlite import SqliteStorage
+from tests.broker.loopback import until
 from tests.broker.storage.asking import ask, batch_of
 
 
@@ -80,7 +80,7 @@ async def test_settling_stores_all_commits_that_were_handed_over(tmp_path: Path)
             store.commit(batch_of(1, number, b"a", path=b"%d" % number), answers.append)
         store.settle()
         assert (store.load_metadata(), answers) == ({"path": b"49"}, [])
-        await trio.testing.wait_all_tasks_blocked(0.01)
+        await until(lambda: len(answers) == 50)
         assert answers == [None] * 50
         nursery.cancel_scope.cancel()
     with pytest.raises(StorageError, match="closed"):

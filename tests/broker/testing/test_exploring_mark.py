@@ -46,7 +46,7 @@ def run(pytester: pytest.Pytester, explore: object, book: str) -> pytest.RunResu
     return pytester.run(*PYTEST, "-s", "--strict-markers")
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 def test_a_failing_run_is_reduced_and_run_first_next_time(pytester: pytest.Pytester) -> None:
     first = run(pytester, 20, BUGGY)
     first.assert_outcomes(failed=1, passed=1)

@@ -88,7 +88,7 @@ def test_one_broker_serves_all_tests_and_each_test_has_its_own_topic(run: Run) -
         def test_the_clock(pulsar_clock):
             pulsar_clock.freeze()
             pulsar_clock.advance(3600)
-            assert pulsar_clock.offset_ms >= 3599_000
+            assert pulsar_clock.offset_ms > 3_500_000  # the machine's clock goes on
 
         def test_that_is_right_again(pulsar_broker):
             assert abs(pulsar_broker.clock.offset_ms) < 1000

@@ -286,7 +286,7 @@ async def test_the_version_is_one_of_toxiproxy(send: Send) -> None:
 async def test_the_ports_are_free_when_the_broker_has_closed(echo: str) -> None:
     async with (
         running(toxiproxy_port=0) as cluster,
-        httpx.AsyncClient(base_url=str(cluster.toxiproxy_url)) as client,
+        httpx.AsyncClient(base_url=str(cluster.toxiproxy_url), timeout=60) as client,
     ):
         proxy = await created(client.request, echo)
         stream = await dial(proxy)
@@ -325,7 +325,7 @@ async def test_a_pulsar_client_stays_behind_a_proxy_that_the_broker_advertises()
     listen = f"127.0.0.1:{free_port()}"
     async with (
         running(set={"advertisedListeners": f"proxied:pulsar://{listen}"}, toxiproxy_port=0) as cluster,
-        httpx.AsyncClient(base_url=str(cluster.toxiproxy_url)) as client,
+        httpx.AsyncClient(base_url=str(cluster.toxiproxy_url), timeout=60) as client,
     ):
         upstream = cluster.service_url.removeprefix("pulsar://")
         await created(client.request, upstream, listen=listen)

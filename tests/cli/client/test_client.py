@@ -259,7 +259,7 @@ def test_pulsarium_client_says_that_nobody_listens() -> None:
     code = (
         "import sys, pulsarium.cli.client.session as s\n"
         "import pulsarium.client as c; from functools import partial\n"
-        "c.connect = partial(c.connect, operation_timeout=0.2)\n"
+        "c.connect = partial(c.connect, operation_timeout=3.0)\n"
         "from pulsarium.cli.main import main; main()"
     )
     with refusing_port() as port:

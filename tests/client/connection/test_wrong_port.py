@@ -166,13 +166,12 @@ def test_the_reason_of_a_wait_is_logged_once_a_minute(caplog: pytest.LogCaptureF
     assert {record.levelno for record in caplog.records} == {logging.WARNING}
 
 
-@on_both
+@clocks.on_both
 async def test_the_client_names_a_host_that_does_not_exist() -> None:
     async def unknown(address: BrokerAddress) -> ByteStream:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
-    settings = Settings(dial=unknown, operation_timeout=0.01)
-    async with open_client("pulsar://brokr", settings) as client:
+    async with open_client("pulsar://brokr", Settings(dial=unknown)) as client:
         with pytest.raises(errors.ConnectError, match=r"^brokr:6650: there is no such host \(Name or "):
             async with client.create_producer("t"):
                 pass

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	patience = 30 * time.Second
+	patience = 90 * time.Second
 	// quiet is how long a consumer must stay without a message before "nothing more comes" is believed.
 	quiet = 300 * time.Millisecond
 )

@@ -73,19 +73,23 @@ func (quickly) IsMaxBackoffReached() bool { return false }
 func (quickly) Reset()                    {}
 
 func newTransformer(env *environment) *transformer {
-	client := value(pulsar.NewClient(pulsar.ClientOptions{
-		URL: env.serviceURL, EnableTransaction: true, OperationTimeout: soon, ConnectionTimeout: soon, Logger: env.logger,
-	}))
+	client := opened(func() (pulsar.Client, error) {
+		return pulsar.NewClient(pulsar.ClientOptions{
+			URL: env.serviceURL, EnableTransaction: true, OperationTimeout: soon, ConnectionTimeout: soon, Logger: env.logger,
+		})
+	})
 	t := &transformer{client: client, timeout: time.Duration(env.Timeout) * time.Millisecond, seen: map[string]bool{}}
 	t.feeding, t.stopFeeding = context.WithCancel(context.Background())
 	t.working, t.stopWorking = context.WithCancel(context.Background())
 	input := t.producer(env.Topic)
 	t.outputs = []pulsar.Producer{t.producer(env.Topic + "-a"), t.producer(env.Topic + "-b")}
 	for number := range workers {
-		consumer := value(client.Subscribe(pulsar.ConsumerOptions{
-			Topic: env.Topic, SubscriptionName: "s", Type: subscriptionTypes[env.Subscription], ReceiverQueueSize: 20,
-			NackRedeliveryDelay: 100 * time.Millisecond, BackOffPolicyFunc: func() backoff.Policy { return quickly{} },
-		}))
+		consumer := opened(func() (pulsar.Consumer, error) {
+			return client.Subscribe(pulsar.ConsumerOptions{
+				Topic: env.Topic, SubscriptionName: "s", Type: subscriptionTypes[env.Subscription], ReceiverQueueSize: 20,
+				NackRedeliveryDelay: 100 * time.Millisecond, BackOffPolicyFunc: func() backoff.Policy { return quickly{} },
+			})
+		})
 		t.worked.Add(1)
 		go t.work(consumer, rand.New(rand.NewSource(int64(number))))
 	}
@@ -96,10 +100,22 @@ func newTransformer(env *environment) *transformer {
 
 // producer has no time-out, which transactions ask for, and no batches, in which this client mixes transactions.
 func (t *transformer) producer(topic string) pulsar.Producer {
-	return value(t.client.CreateProducer(pulsar.ProducerOptions{
-		Topic: topic, SendTimeout: -1, DisableBatching: true,
-		BackOffPolicyFunc: func() backoff.Policy { return quickly{} },
-	}))
+	return opened(func() (pulsar.Producer, error) {
+		return t.client.CreateProducer(pulsar.ProducerOptions{
+			Topic: topic, SendTimeout: -1, DisableBatching: true,
+			BackOffPolicyFunc: func() backoff.Policy { return quickly{} },
+		})
+	})
+}
+
+// opened tries again: the client's time-outs are those of transactions, and a busy machine may take longer to open
+// something.
+func opened[T any](open func() (T, error)) T {
+	for end := time.Now().Add(patience); ; {
+		if found, err := open(); err == nil || time.Now().After(end) {
+			return value(found, err)
+		}
+	}
 }
 
 func (t *transformer) feed(input pulsar.Producer) {

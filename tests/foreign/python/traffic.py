@@ -17,7 +17,7 @@ Position: TypeAlias = tuple[int, int, int, int]
 QUIET_MS = 300
 """Milliseconds without a message after which a test decides that no more messages come."""
 
-SECONDS = 30.0
+SECONDS = 120.0
 """Limit, in seconds, of a step that should take a second."""
 
 

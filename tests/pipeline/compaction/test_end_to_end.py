@@ -110,17 +110,17 @@ def test_killed_wherever_it_may_be(stage: Stage) -> None:
     status, error = stage.end()
     assert status == "ERROR"
     assert error.startswith("the Spark job ended with exit code -9")
-    eventually(stage.is_clean, what="the end of Spark")
+    eventually(stage.is_clean, what="the end of Spark", seconds=PATIENCE)
 
     stage.admin.compact(TOPIC)
     assert stage.end() == ("SUCCESS", "")
     assert stage.compacted() == wanted("first")
-    eventually(stage.is_clean, what="the end of Spark")
+    eventually(stage.is_clean, what="the end of Spark", seconds=PATIENCE)
 
     stage.publish("second")
     stage.begin()
     assert stage.broker.stop() == 0
-    eventually(stage.is_clean, what="the end of Spark")
+    eventually(stage.is_clean, what="the end of Spark", seconds=PATIENCE)
 
     stage.start()
     stage.begin()
@@ -133,7 +133,7 @@ def test_killed_wherever_it_may_be(stage: Stage) -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(f"{TOPIC}: ")
-    eventually(stage.is_clean, what="the end of Spark")
+    eventually(stage.is_clean, what="the end of Spark", seconds=PATIENCE)
 
     stage.start()
     assert stage.compacted() == wanted("second")

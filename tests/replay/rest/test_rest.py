@@ -25,13 +25,13 @@ def findings(tmp_path_factory: pytest.TempPathFactory) -> report.Findings:
 
 
 @pytest.mark.req("B-48")
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 def test_the_recorded_calls_are_answered_as_recorded(findings: report.Findings) -> None:
     wrong = report.unexcused(findings, excuses.load())
     assert not wrong, "\n".join(["", *wrong, "scripts/conformance rest -v shows what differs"])
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 def test_forty_wrong_values_are_all_noticed(findings: report.Findings) -> None:
     assert unnoticed([verdict.played for verdict in findings.verdicts], excuses.load(), 40) == []
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 import trio
-import trio.testing
 
 from pulsarium.broker.config import Config, ServeOptions
 from pulsarium.broker.lab.capture.proxy import ProxiedBroker, proxying
@@ -17,7 +16,7 @@ from pulsarium.capture.file import CaptureReader, CaptureRecord, EventKind
 from pulsarium.proto.framing import frame
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.lab.capture.capture import told, violations
-from tests.broker.loopback import HANGS
+from tests.broker.loopback import HANGS, until
 from tests.broker.wire import TOPIC, Type, Wire, command, plain
 from tests.client.refusing import refusing_port
 
@@ -59,8 +58,7 @@ async def test_a_broker_of_ours_through_the_proxy(tmp_path: Path) -> None:
             assert (await wire.message()).payload == b"hello"
             await wire.ack(position)
             await wire.aclose()
-            while running.broker.sessions or proxy.frames < 12:
-                await trio.testing.wait_all_tasks_blocked(0.001)
+            await until(lambda: not running.broker.sessions and proxy.frames >= 12)
     records = read(path)
     assert violations(records) == []
     assert [each for each in told(records) if "client" in each] == [

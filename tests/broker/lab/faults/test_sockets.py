@@ -14,7 +14,7 @@ from pulsarium.broker.lab.faults import Close, Delay, Drop, Faults, Stall, Trunc
 from pulsarium.broker.session.session import sessions_of
 from pulsarium.proto.commands import Direction
 from tests.broker.lab.faults.observers import Seen
-from tests.broker.loopback import MB, Loopback, listening
+from tests.broker.loopback import MB, Loopback, listening, until
 from tests.broker.wire import Shared, Type, Wire, plain
 
 A, B = plain(b"a"), plain(b"b")
@@ -77,8 +77,7 @@ async def test_a_stalled_client_is_read_again(faults: Faults, loopback: Loopback
     async with trio.open_nursery() as nursery:
         nursery.start_soon(sender.write, sender.sends(*[BIG] * count))
         await rule.wait()
-        await trio.testing.wait_all_tasks_blocked(0.01)
-        assert not session.may_read
+        await until(lambda: not session.may_read)
         rule.remove()
         await sender.receipts(count)
     await sender.alive()

@@ -56,10 +56,10 @@ async def test_a_client_that_sends_many_tiny_frames_gives_way(monkeypatch: pytes
     async with websockets() as client:
         greedy, polite = await client.talk(PRODUCER), await client.talk(PRODUCER)
         monkeypatch.setattr(slices, "SLICE", 0)
-        await greedy.stream.send_all(greedy.protocol.send(Ping()) * 1000)
+        await greedy.stream.send_all(greedy.protocol.send(Ping()) * 3000)
         await polite.alive()
         assert any(socket._frames is not None for socket in open_sockets(client.broker))
-        for _ in range(1000):
+        for _ in range(3000):
             assert isinstance(await greedy.event(), Pong)
         await greedy.alive()
 

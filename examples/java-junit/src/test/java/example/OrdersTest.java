@@ -25,7 +25,7 @@ class OrdersTest {
 
         try (var consumer = BROKER.client().newConsumer(Schema.STRING)
                 .topic(topic).subscriptionName("billing").subscribe()) {
-            var message = consumer.receive(10, TimeUnit.SECONDS);
+            var message = consumer.receive(30, TimeUnit.SECONDS);
             assertEquals("3 apples", message.getValue());
             assertEquals("customer-1", message.getKey());
             consumer.acknowledgeAsync(message).get();

@@ -15,6 +15,6 @@ class OrdersTest {
     @Test
     void anOrderReachesItsChannel() throws Exception {
         orders.place("3 apples");
-        assertEquals("3 apples", orders.taken().poll(10, TimeUnit.SECONDS));
+        assertEquals("3 apples", orders.taken().poll(30, TimeUnit.SECONDS));
     }
 }

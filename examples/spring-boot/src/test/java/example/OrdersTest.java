@@ -36,6 +36,6 @@ class OrdersTest {
     @Test
     void anOrderReachesItsListener() throws Exception {
         pulsar.send("orders", "3 apples");
-        assertEquals("3 apples", application.orders.poll(10, TimeUnit.SECONDS));
+        assertEquals("3 apples", application.orders.poll(30, TimeUnit.SECONDS));
     }
 }

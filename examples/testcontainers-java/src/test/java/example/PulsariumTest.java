@@ -31,7 +31,7 @@ class PulsariumTest {
                  var consumer = client.newConsumer(Schema.STRING).topic("orders").subscriptionName("billing").subscribe();
                  var producer = client.newProducer(Schema.STRING).topic("orders").create()) {
                 producer.send("3 apples");
-                assertEquals("3 apples", consumer.receive(10, TimeUnit.SECONDS).getValue());
+                assertEquals("3 apples", consumer.receive(30, TimeUnit.SECONDS).getValue());
                 assertEquals(List.of("persistent://public/default/orders"), admin.topics().getList("public/default"));
             }
         }
@@ -49,7 +49,7 @@ class PulsariumTest {
                 producer.newMessage(transaction).value("3 apples").send();
                 assertNull(consumer.receive(200, TimeUnit.MILLISECONDS));
                 transaction.commit().get();
-                assertEquals("3 apples", consumer.receive(10, TimeUnit.SECONDS).getValue());
+                assertEquals("3 apples", consumer.receive(30, TimeUnit.SECONDS).getValue());
             }
         }
     }

@@ -16,7 +16,7 @@ import org.apache.pulsar.client.api.Producer;
 
 /** What scenarios say about what they got, and the messages they send. */
 final class Check {
-    static final int SECONDS = 30;
+    static final int SECONDS = 90;
     static final int QUIET_MS = 300;
 
     private Check() {

@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.Set;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
@@ -14,6 +15,7 @@ import org.apache.pulsar.client.api.Consumer;
 import org.apache.pulsar.client.api.Message;
 import org.apache.pulsar.client.api.Producer;
 import org.apache.pulsar.client.api.PulsarClient;
+import org.apache.pulsar.client.api.PulsarClientException;
 import org.apache.pulsar.client.api.SubscriptionType;
 
 /**
@@ -59,15 +61,15 @@ final class Transform {
 
     private Transform(Context context) throws Exception {
         this.context = context;
-        client = PulsarClient.builder().serviceUrl(context.serviceUrl()).enableTransaction(true)
+        client = opened(() -> PulsarClient.builder().serviceUrl(context.serviceUrl()).enableTransaction(true)
                 .startingBackoffInterval(50, TimeUnit.MILLISECONDS).maxBackoffInterval(200, TimeUnit.MILLISECONDS)
-                .operationTimeout(LIMIT_MS, TimeUnit.MILLISECONDS).build();
+                .operationTimeout(LIMIT_MS, TimeUnit.MILLISECONDS).build());
         input = producer(context.topic());
         outputs = List.of(producer(context.topic("a")), producer(context.topic("b")));
         for (int number = 0; number < WORKERS; number++) {
-            var consumer = client.newConsumer().topic(context.topic()).subscriptionName("s")
+            var consumer = opened(() -> client.newConsumer().topic(context.topic()).subscriptionName("s")
                     .subscriptionType(SubscriptionType.valueOf(context.text("subscription")))
-                    .negativeAckRedeliveryDelay(100, TimeUnit.MILLISECONDS).receiverQueueSize(20).subscribe();
+                    .negativeAckRedeliveryDelay(100, TimeUnit.MILLISECONDS).receiverQueueSize(20).subscribe());
             var chance = new Random(number);
             start(() -> work(consumer, chance));
         }
@@ -76,8 +78,20 @@ final class Transform {
 
     /** Without a time-out, which transactions ask for: what was sent is sent again until there is a receipt. */
     private Producer<byte[]> producer(String topic) throws Exception {
-        return client.newProducer().topic(topic).sendTimeout(0, TimeUnit.SECONDS).enableBatching(true)
-                .batchingMaxPublishDelay(1, TimeUnit.MILLISECONDS).blockIfQueueFull(true).create();
+        return opened(() -> client.newProducer().topic(topic).sendTimeout(0, TimeUnit.SECONDS).enableBatching(true)
+                .batchingMaxPublishDelay(1, TimeUnit.MILLISECONDS).blockIfQueueFull(true).create());
+    }
+
+    /** Tries again: the client's time-out is that of transactions, and a busy machine may take longer to open something. */
+    private static <T> T opened(Callable<T> open) throws Exception {
+        var end = System.nanoTime() + TimeUnit.SECONDS.toNanos(Check.SECONDS);
+        while (true) {
+            try {
+                return open.call();
+            } catch (PulsarClientException late) {
+                Check.that(System.nanoTime() < end, "not opened in time: " + late);
+            }
+        }
     }
 
     private void start(Scenario.Part part) {
