@@ -355,6 +355,7 @@ class Config(ConnectionConfig):
     defaultNumberOfNamespaceBundles: int = key(
         4, "Bundles of a new namespace without a number", low=1, high=MOST_BUNDLES
     )
+    enableShadowTopics: bool = key(True, "Allow shadow topics; without it, those that exist stay")
     defaultNumberOfSystemNamespaceBundles: int = key(
         0, "Bundles of pulsar/system in a new cluster; 0: as of other namespaces", low=0, high=MOST_BUNDLES
     )

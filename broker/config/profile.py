@@ -74,6 +74,8 @@ class Profile:
     faulty_schema_topics_close: GET_OR_CREATE_SCHEMA with a topic name that is none closes the connection.
     scalable_partitions_unasked: PARTITIONED_METADATA of an absent scalable topic that must not be created answers 0.
     shows_recently_joined: stats of subscriptions have consumersAfterMarkDeletePosition, which 5.0.1 dropped.
+    tells_consumable: a message over REST has X-Pulsar-txn-consumable, and X-Pulsar-txn-uncommitted only in a
+    transaction (5.0.1).
     silent_non_persistent_failover: consumers of a Failover subscription of a non-persistent topic get no
     ACTIVE_CONSUMER_CHANGE when one of them becomes active.
     abandoned_consumers_refuse: refuse a SUBSCRIBE with the id of a consumer that was closed before it existed.
@@ -125,6 +127,7 @@ class Profile:
     faulty_schema_topics_close: bool = False
     scalable_partitions_unasked: bool = False
     shows_recently_joined: bool = True
+    tells_consumable: bool = False
     silent_non_persistent_failover: bool = False
     abandoned_consumers_refuse: bool = False
     refused_producers_stay_exclusive: bool = False
@@ -232,6 +235,7 @@ PULSAR_5_0: Final = replace(
         ("defaultNumberOfSystemNamespaceBundles", 64),
         ("defaultNumberOfNamespaceBundles", 32),
         ("dispatcherMaxReadBatchSize", 500),
+        ("enableShadowTopics", False),
         ("keySharedLookAheadMsgInReplayThresholdPerConsumer", 4000),
         ("keySharedLookAheadMsgInReplayThresholdPerSubscription", 40_000),
         ("managedLedgerMaxUnackedRangesToPersist", 200_000),
@@ -251,6 +255,7 @@ PULSAR_5_0: Final = replace(
     faulty_schema_topics_close=False,
     scalable_partitions_unasked=False,
     shows_recently_joined=False,
+    tells_consumable=True,
     silent_non_persistent_failover=False,
     proposals=frozenset({BACKLOG_AGE}),
 )

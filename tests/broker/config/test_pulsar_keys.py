@@ -12,7 +12,7 @@ from pulsarium.broker.config.missing import lost_without
 from pulsarium.broker.config.pulsar_keys import FILE, PULSAR_KEYS, RELEASES, Releases, releases_of
 
 OF_OLD = "managedLedgerNumWorkerThreads"  # up to 2.10
-OF_5_0 = "enableShadowTopics"
+OF_5_0 = "managedLedgerReadAheadEnabled"
 
 
 def test_each_key_stands_once_below_releases_in_their_order() -> None:

@@ -159,8 +159,15 @@ def check_allowed_clusters(call: Call, kept: Json, value: Any) -> None:
     check_known(call, value)
 
 
+def check_shadows_enabled(call: Call) -> None:
+    """Refuse shadow topics where enableShadowTopics is off."""
+    if not call.broker.config.enableShadowTopics:
+        raise AdminError(405, "Shadow topics are disabled")
+
+
 def check_shadow_topics(call: Call, kept: Json, value: Any) -> None:
     """Refuse topics that cannot be shadow topics."""
+    check_shadows_enabled(call)
     if call.domain != "persistent":
         raise AdminError(412, "Only persistent source topic is supported with shadow topics.")
     if not value:

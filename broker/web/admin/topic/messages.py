@@ -104,7 +104,8 @@ async def _message(topic: PersistentTopic, position: Position | None, absent: Ad
         raise absent
     ledger = topic.ledger
     aborted, uncommitted = ledger.transactions.hides(position, entry), position > ledger.max_read
-    reply = partial(message_reply, position, entry, uncommitted=uncommitted, aborted=aborted)
+    consumable = topic.stores.profile.tells_consumable
+    reply = partial(message_reply, position, entry, uncommitted=uncommitted, aborted=aborted, consumable=consumable)
     return await aside(reply, size_of(entry))
 
 
@@ -136,11 +137,14 @@ HTML = re.compile("[<>&='\u2028\u2029]")  # Gson escapes these beside JSON's own
 FOUR_CENTURIES_MS, FOUR_CENTURIES = 146_097 * 86_400_000, 400
 
 
-def message_reply(position: Position, entry: bytes, *, uncommitted: bool = False, aborted: bool = False) -> HttpReply:
+def message_reply(
+    position: Position, entry: bytes, *, uncommitted: bool = False, aborted: bool = False, consumable: bool = False
+) -> HttpReply:
     """Return a message, or a whole batch, uncompressed; encrypted data stays encrypted.
 
     `uncommitted`: consumers may not read this position yet. `aborted`: the transaction was aborted. Clients skip such
-    messages. Raise `HeadTooLarge` for metadata that the headers of Pulsar's answer cannot hold.
+    messages. `consumable`: the headers about transactions are those of 5.0.1. Raise `HeadTooLarge` for metadata that
+    the headers of Pulsar's answer cannot hold.
     """
     try:
         metadata = parse_metadata(entry)
@@ -151,7 +155,7 @@ def message_reply(position: Position, entry: bytes, *, uncommitted: bool = False
         raise unexpected_body(str(error)) from None
     headers: list[tuple[str, str]] = []
     size = LINES_OF_JETTY + len(str(len(payload)))
-    for name, text in _headers(position, entry, metadata, uncommitted=uncommitted, aborted=aborted):
+    for name, text in _headers(position, entry, metadata, uncommitted, aborted, consumable):
         headers.append((name, _in_header(text)))
         size += len(name) + len(headers[-1][1]) + len(": \r\n")
         if size > MOST_HEAD:
@@ -165,7 +169,12 @@ def _in_header(text: str) -> str:
 
 
 def _headers(
-    position: Position, entry: bytes, metadata: pb.MessageMetadata, *, uncommitted: bool, aborted: bool
+    position: Position,
+    entry: bytes,
+    metadata: pb.MessageMetadata,
+    uncommitted: bool,
+    aborted: bool,
+    consumable: bool,
 ) -> Headers:
     yield "X-Pulsar-Message-ID", str(position)
     yield "X-Pulsar-PROPERTY", _properties(metadata)
@@ -187,9 +196,13 @@ def _headers(
         yield "X-Pulsar-PROPERTY-CHUNK-ID", str(metadata.chunk_id)
     yield "X-Pulsar-Is-Encrypted", _text(bool(metadata.encryption_keys))
     yield from _fields(metadata)
-    if metadata.HasField("txnid_most_bits") and metadata.HasField("txnid_least_bits"):
+    in_transaction = metadata.HasField("txnid_most_bits") and metadata.HasField("txnid_least_bits")
+    if in_transaction:
         yield "X-Pulsar-txn-aborted", _text(aborted)
-    yield "X-Pulsar-txn-uncommitted", _text(uncommitted)
+    if in_transaction or not consumable:
+        yield "X-Pulsar-txn-uncommitted", _text(uncommitted)
+    if consumable:
+        yield "X-Pulsar-txn-consumable", _text(not uncommitted)
 
 
 def _fields(metadata: pb.MessageMetadata) -> Headers:

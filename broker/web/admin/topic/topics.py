@@ -13,6 +13,7 @@ from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.topic.shadow import SHADOW_SOURCE, is_shadow
 from pulsarium.broker.web.admin.namespace.bundles import named_bundle, names_in
+from pulsarium.broker.web.admin.policies.checks import check_shadows_enabled
 from pulsarium.broker.web.admin.topic.partitions import refuse_internal
 from pulsarium.broker.web.admin.topic.positions import message_id_json
 from pulsarium.broker.web.http.call import Call
@@ -62,6 +63,7 @@ def create_topic(call: Call) -> HttpReply:
     if broker.topics.exists(name) or broker.metadata.partitions_of(name):
         raise AdminError(409, "This topic already exists")
     if name.is_persistent and properties and is_shadow(properties):
+        check_shadows_enabled(call)
         _check_source(broker, properties[SHADOW_SOURCE])
     broker.topics.check_room(name)
     broker.metadata.check_partition(name)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pulsarium.broker.config import Config
 from pulsarium.broker.config.profile import PROFILES
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.web.admin.rest import TOPICS, Rest, rest_of
@@ -52,6 +53,15 @@ async def test_a_shadow_is_shown_as_such(bed: Bed) -> None:
     assert SOURCE.items() <= (await rest.get(f"{TOPICS}/shadow/properties")).items()
     await rest.done("PUT", f"{TOPICS}/t/shadowTopics", [SHADOW])
     assert await rest.get(f"{TOPICS}/t/shadowTopics") == [SHADOW]
+
+
+@pytest.mark.serving(Config(enableShadowTopics=False))
+async def test_shadows_may_be_disabled(bed: Bed) -> None:
+    rest = rest_of(bed)
+    await rest.done("PUT", f"{TOPICS}/t")
+    for path, body in ((f"{TOPICS}/t/shadowTopics", [SHADOW]), (f"{TOPICS}/shadow", SOURCE)):
+        refused = await rest.call("PUT", path, body)
+        assert (refused.status, refused.reason) == (405, "Shadow topics are disabled")
 
 
 @pytest.mark.req("B-53")

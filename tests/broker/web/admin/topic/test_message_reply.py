@@ -20,6 +20,7 @@ from tests.broker.wire import batch_of, plain
 
 AT = Position(39, 1)
 PUBLISHED = 1700000000000
+TXN: dict[str, Any] = {"txnid_most_bits": 0, "txnid_least_bits": 1}
 
 
 def headers(entry: bytes) -> list[tuple[str, str]]:
@@ -220,3 +221,13 @@ def test_headers_can_always_be_sent(key: str, name: str) -> None:
 )
 def test_instants_of_any_year_are_written_as_java_writes_them(ms: int, text: str) -> None:
     assert date_text(ms) == text
+
+
+@pytest.mark.parametrize(
+    ("transaction", "expected"),
+    [({}, ["consumable: false"]), (TXN, ["aborted: false", "uncommitted: true", "consumable: false"])],
+)
+def test_5_0_tells_whether_consumers_may_read_a_message(transaction: dict[str, Any], expected: list[str]) -> None:
+    reply = message_reply(AT, plain(b"m", **transaction), uncommitted=True, consumable=True)
+    told = [f"{name}: {value}" for name, value in reply.raw_headers if name.startswith("X-Pulsar-txn-")]
+    assert told == [f"X-Pulsar-txn-{each}" for each in expected]
