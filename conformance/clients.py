@@ -257,7 +257,7 @@ CLIENTS: Final[Mapping[str, Kind]] = {
     "ours-asyncio": Kind("Pulsarium's own on asyncio", "", _module("ours", "asyncio"), _OURS, has_versions=False),
     "python": Kind("Python (C++ core)", "3.13.0", _module("python"), ("pulsar", "fastavro")),
     "java": _jvm("Java", "4.2.4"),
-    "java-v5": _jvm("Java V5", "5.0.0-M1"),
+    "java-v5": _jvm("Java V5", "5.0.1"),
     "go": Kind("Go", "0.19.0", ("{built}/adapter",), build_tools=("go",), build=_go),
     "rust": Kind(
         "Rust",

@@ -92,7 +92,6 @@ OF_JAVA_V5: Final = (
     "checkpoint-round-trip",
     "transaction-commit-over-segments",
 )
-"""Without those of many messages of one key, whose order this client changes by chance."""
 OF_WEBSOCKET: Final = (
     "a-consumer-that-discards-gets-nothing",
     "a-consumer-that-fails-keeps-the-messages",
@@ -115,9 +114,7 @@ KNOWN: Final = (
     KnownClient("websocket", sorted({*CLASSIC[1::3], *OF_WEBSOCKET})),
     # Grouped acknowledgements may come after a close.
     KnownClient("java", CLASSIC, rules=frozenset({"ack-after-close"})),
-    KnownClient(
-        "java-v5", OF_JAVA_V5, "pulsar-5.0-m1", {OF_JAVA_V5[0]: "the error of an absent topic is a general one"}
-    ),
+    KnownClient("java-v5", OF_JAVA_V5),
     KnownClient("go", CLASSIC, failures=GO_FAILURES),
     # Its seeks fail by chance: the closed consumer subscribes again by itself.
     KnownClient("rust", [name for name in CLASSIC[2::8] if "seek" not in name], failures=RUST_FAILURES),

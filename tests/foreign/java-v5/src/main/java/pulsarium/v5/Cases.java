@@ -296,7 +296,7 @@ final class Cases {
 
     private void statsAndDeletion() throws Exception {
         String topic = create("deleted", 3);
-        equal(3, admin.scalableTopics().getStats(topic).getActiveSegments());
+        equal(3, admin.scalableTopics().getStats(topic).getLayout().getSegments().size());
         equal(3, admin.scalableTopics().getMetadata(topic).getSegments().size());
         check(admin.scalableTopics().listScalableTopics(namespace).contains(topic), "not listed");
         admin.scalableTopics().deleteScalableTopic(topic);
