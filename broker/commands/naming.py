@@ -32,7 +32,7 @@ def name_of(session: Session, text: str) -> TopicName:
     if name.is_scalable or name.is_segment:
         if not session.profile.scalable_topics:
             raise InvalidTopicName(f"Invalid topic domain: '{name.domain}'")
-        if not session.broker.config.scalableTopicsEnabled and session.profile.lookup_creates:
+        if not session.broker.config.scalableTopicsEnabled and not session.profile.scalable_as_m1:
             raise InvalidTopicName(DISABLED)
     return name
 

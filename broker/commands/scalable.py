@@ -120,7 +120,7 @@ def _find(session: Session, name: TopicName, *, create: bool) -> ScalableTopic |
     found = scalable.find(name)
     if found is not None or not name.is_scalable:
         return found
-    if create and session.profile.lookup_creates and scalable.may_auto_create(name):
+    if create and not session.profile.scalable_as_m1 and scalable.may_auto_create(name):
         return scalable.create(name)
     raise ScalableTopicNotFoundError(name)
 
@@ -144,10 +144,14 @@ def _update(session: Session, session_id: int, **fields: Any) -> None:
 
 
 def dag_of(broker: Broker, topic: ScalableTopic) -> pb.ScalableTopicDAG:
-    """Return the layout of a topic, with the brokers of its active segments and its controller."""
+    """Return the layout of a topic, with the brokers of its active segments and its controller.
+
+    Without a namespace, as in 5.0.1, this broker has the segments.
+    """
     dag = _dag(topic.layout)
+    homeless = str(topic.name.namespace_name) not in broker.metadata.namespaces and broker.profile.entry_buckets
     for segment in topic.layout.active():
-        found = broker.cluster.ownership.serving(topic.segment_topic(segment))
+        found = broker if homeless else broker.cluster.ownership.serving(topic.segment_topic(segment))
         urls = None if found is None else found.listener()
         if urls is not None and (urls.pulsar or urls.pulsar_ssl):
             address = dag.segment_brokers.add(segment_id=segment.id, broker_url=urls.pulsar)

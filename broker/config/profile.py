@@ -87,11 +87,13 @@ class Profile:
     forbids_as_pips_say: answer 403 to unauthorized roles on skipByMessageIds and getMessageIdByIndex, where
     4.2.4 answers 401 as for every call about topics.
     lookup_names_broker: the answer to an HTTP lookup has the id of the broker (5.0).
-    lookup_creates: SCALABLE_TOPIC_LOOKUP with create_if_missing creates an absent topic, and a client that names a
-    lost segment gets it back (5.0.1).
     leaves_schemas_open: every role may read and add schemas of every topic by binary commands, and read about
     transactions of every topic over REST, as in 4.2.4.
-    entry_buckets: segments of scalable topics have entry buckets, which consumers can share (PIP-486).
+    scalable_as_m1: scalable topics are those of 5.0.0-M1: without entry buckets (PIP-486), without what a lookup
+    creates or brings back, with short stats, and with an assignment that a consumer also gets before the answer.
+    scalable_faults: scalable topics can be created in a namespace that does not exist. A connection that ends
+    disconnects its registered consumers even if other connections have taken their names. The controller remembers
+    subscriptions that all consumers have left (5.0.1).
     separate_publish_times: store a message in a millisecond at least, so that no two messages of a client that waits
     for each receipt have one publish time.
     newer_error_pages: error pages of the servlet container name the whole URL and no servlet, as in 5.0.
@@ -131,10 +133,10 @@ class Profile:
     silent_non_persistent_failover: bool = False
     abandoned_consumers_refuse: bool = False
     refused_producers_stay_exclusive: bool = False
-    entry_buckets: bool = True
+    scalable_as_m1: bool = False
+    scalable_faults: bool = False
     newer_error_pages: bool = False
     separate_publish_times: bool = False
-    lookup_creates: bool = True
     lookup_names_broker: bool = False
     proposals: frozenset[int] = frozenset()
 
@@ -151,6 +153,11 @@ class Profile:
     def scalable_topics(self) -> bool:
         """Return whether the broker knows scalable topics."""
         return SCALABLE_TOPICS in self.flags
+
+    @property
+    def entry_buckets(self) -> bool:
+        """Return whether segments of scalable topics have entry buckets, which consumers can share (PIP-486)."""
+        return self.scalable_topics and not self.scalable_as_m1
 
     def tells_end_of_topic(self, client_version: str) -> bool:
         """Return whether a client of this CONNECT.client_version gets REACHED_END_OF_TOPIC."""
@@ -196,7 +203,6 @@ PULSAR_4_2: Final = Profile(
     abandoned_consumers_refuse=True,
     refused_producers_stay_exclusive=True,
     separate_publish_times=True,
-    entry_buckets=False,
 )
 
 
@@ -214,7 +220,7 @@ def _older(
     )
 
 
-# as recorded
+# As recorded
 PULSAR_5_0_M1: Final = replace(
     PULSAR_4_2,
     name="pulsar-5.0-m1",
@@ -222,8 +228,8 @@ PULSAR_5_0_M1: Final = replace(
     flags=PIP.flags,
     unknown=BROUGHT_BY_5_0_1,
     newer_error_pages=True,
-    entry_buckets=False,
-    lookup_creates=False,
+    scalable_as_m1=True,
+    scalable_faults=True,
     lookup_names_broker=True,
 )
 PULSAR_5_0: Final = replace(
@@ -246,8 +252,7 @@ PULSAR_5_0: Final = replace(
     ),
     server_version="Pulsar Server5.0.1",
     unknown=frozenset(),
-    entry_buckets=True,
-    lookup_creates=True,
+    scalable_as_m1=False,
     leaves_schemas_open=False,
     chunks_stall=False,
     invalid_acknowledgements_fail=True,

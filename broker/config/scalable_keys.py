@@ -28,13 +28,13 @@ class ScalableTopicsConfig:
     scalableTopicMergeWindowSeconds: int = key(300, "Time for which merged segments were cold", "seconds", low=0)
     scalableTopicRebucketCooldownSeconds: int = key(60, "Time from a rebucket to the next", "seconds", low=0)
     scalableTopicSplitMsgRateInThreshold: float = key(10_000.0, "Messages in that split a segment", "per second")
-    scalableTopicSplitBytesRateInThreshold: float = key(50_000_000.0, "Bytes in that split a segment", "per second")
+    scalableTopicSplitBytesRateInThreshold: int = key(50_000_000, "Bytes in that split a segment", "per second")
     scalableTopicSplitMsgRateOutThreshold: float = key(50_000.0, "Messages out that split a segment", "per second")
-    scalableTopicSplitBytesRateOutThreshold: float = key(250_000_000.0, "Bytes out that split a segment", "per second")
+    scalableTopicSplitBytesRateOutThreshold: int = key(250_000_000, "Bytes out that split a segment", "per second")
     scalableTopicMergeMsgRateInThreshold: float = key(1_000.0, "Messages in of a cold segment", "per second")
-    scalableTopicMergeBytesRateInThreshold: float = key(5_000_000.0, "Bytes in of a cold segment", "per second")
+    scalableTopicMergeBytesRateInThreshold: int = key(5_000_000, "Bytes in of a cold segment", "per second")
     scalableTopicMergeMsgRateOutThreshold: float = key(5_000.0, "Messages out of a cold segment", "per second")
-    scalableTopicMergeBytesRateOutThreshold: float = key(25_000_000.0, "Bytes out of a cold segment", "per second")
+    scalableTopicMergeBytesRateOutThreshold: int = key(25_000_000, "Bytes out of a cold segment", "per second")
     scalableTopicSplitVsRebucketMinMsgRateInThreshold: float = key(
         1_000.0, "Messages in from which more consumers split a segment in place of sharing its buckets", "per second"
     )

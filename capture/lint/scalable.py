@@ -120,6 +120,8 @@ class Sessions:
         """Topics of the lookup sessions that a broker refused for good."""
         self.registered: Bounded[int, tuple[str, str, str]] = Bounded(_MOST)
         """Topic, subscription and consumer name of each registration."""
+        self.asked: Bounded[int, int] = Bounded(_MOST)
+        """Consumer ids of the registrations without an answer, by request id."""
         self.pending: Bounded[tuple[int, int], list[PendingMessage]] = Bounded(_MOST_PENDING)
 
     def overtaken(self, parent: str, owner: str, key: bytes, segment: int) -> Iterator[int]:
@@ -189,17 +191,27 @@ class Sessions:
         body = frame.body
         topic, subscription = text_of(body.topic), text_of(body.subscription)
         self.registered[body.consumer_id] = (topic, subscription, text_of(body.consumer_name))
+        self.asked[body.request_id] = body.consumer_id
         group = shared.groups.get((topic, subscription)) or RegisteredGroup()
         group.checkpoint = body.consumer_type == 1
         shared.groups[topic, subscription] = group
 
+    def _answered(self, shared: Scalable, frame: Frame) -> None:
+        """Take the assignment of an answer, which is the first one in 5.0.1."""
+        consumer_id = self.asked.pop(frame.body.request_id)
+        if consumer_id is not None and frame.error is None:
+            self._take(shared, frame, consumer_id)
+
     def _assigned(self, shared: Scalable, frame: Frame) -> None:
-        known = self.registered.get(frame.body.consumer_id)
+        self._take(shared, frame, frame.body.consumer_id)
+
+    def _take(self, shared: Scalable, frame: Frame, consumer_id: int) -> None:
+        known = self.registered.get(consumer_id)
         group = None if known is None else shared.groups.get(known[:2])
         if group is not None:
             segments = frame.body.assignment.segments
             told = {text_of(each.segment_topic): len(each.bucket_ranges) for each in segments}
-            group.assigned[self._number, frame.body.consumer_id] = told
+            group.assigned[self._number, consumer_id] = told
             group.given_ns = frame.record.monotonic_ns
 
     def _leave(self, shared: Scalable, frame: Frame) -> None:
@@ -270,6 +282,7 @@ _REACTIONS: dict[tuple[int, Direction], Callable[[Sessions, Scalable, Frame], No
     (_T.SCALABLE_TOPIC_UPDATE, _BROKER): Sessions._update,
     (_T.SCALABLE_TOPIC_CLOSE, _CLIENT): Sessions._close,
     (_T.SCALABLE_TOPIC_SUBSCRIBE, _CLIENT): Sessions._register,
+    (_T.SCALABLE_TOPIC_SUBSCRIBE_RESPONSE, _BROKER): Sessions._answered,
     (_T.SCALABLE_TOPIC_ASSIGNMENT_UPDATE, _BROKER): Sessions._assigned,
     (_T.SCALABLE_TOPIC_UNSUBSCRIBE, _CLIENT): Sessions._leave,
     (_T.PRODUCER, _CLIENT): Sessions._produce,

@@ -150,8 +150,8 @@ MUTANTS: Final = (
     Mutant(
         "cumulative-ack-takes-whole-batch",
         "broker/model/subscription/persistent.py",
-        "            self.cursor.ack_cumulative(self.cursor.ledger.previous(position))\n",
-        "            self.cursor.ack_cumulative(position)\n",
+        "self.cursor.ledger.previous(position))\n            self.cursor.ack_batch(",
+        "position)\n            self.cursor.ack_batch(",
         "A cumulative acknowledgement of a message inside a batch acknowledges all of the batch.",
         (f"{COMMANDS}/test_batch_acks.py",),
     ),

@@ -1,6 +1,6 @@
 """Fresh brokers must answer the recorded scenarios as the recorded broker did, docs/differences.md apart.
 
-A fresh broker must answer the scenarios of scalable topics as a real 5.0.0-M1 did, docs/differences.md apart.
+A fresh broker must answer the scenarios of scalable topics as a real 5.0.1 and a real 5.0.0-M1 did, in the same way.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pulsarium.conformance.recordings.record import scenarios_of
-from pulsarium.conformance.recordings.releases import PULSAR_4, PULSAR_5_M1
+from pulsarium.conformance.recordings.releases import PULSAR_4, PULSAR_5_M1, PULSAR_5_SCALABLE, Release
 from yardsticks.replay.brokers import DEFAULT
 from yardsticks.replay.expectations import DIFFERENCES, load, undocumented
 from yardsticks.replay.plays import play_and_change_fields, replay
@@ -41,26 +41,34 @@ def test_every_scenario(tmp_path: Path, profile: str, behaviour: str) -> None:
     replay(tmp_path, 4, profile=profile, behaviour=behaviour)
 
 
-def test_every_recording_of_scalable_topics_has_its_scenario() -> None:
-    expected = load(PULSAR_5_M1)
-    assert [s.name for s in expected.scenarios] == [s.name for s in scenarios_of(PULSAR_5_M1)]
+of_scalable_topics = pytest.mark.parametrize("release", [PULSAR_5_SCALABLE, PULSAR_5_M1], ids=lambda each: each.name)
+
+
+@of_scalable_topics
+def test_every_recording_of_scalable_topics_has_its_scenario(release: Release) -> None:
+    expected = load(release)
+    assert [s.name for s in expected.scenarios] == [s.name for s in scenarios_of(release)]
     assert len(expected.scenarios) == 42
 
 
-def test_every_known_difference_of_scalable_topics_is_explained_in_the_docs() -> None:
-    assert undocumented(load(PULSAR_5_M1).differs, DIFFERENCES.read_text()) == []
+@of_scalable_topics
+def test_every_known_difference_of_scalable_topics_is_explained_in_the_docs(release: Release) -> None:
+    assert undocumented(load(release).differs, DIFFERENCES.read_text()) == []
 
 
-def test_the_quick_scenarios_of_scalable_topics(tmp_path: Path) -> None:
-    replay(tmp_path, 2, load(PULSAR_5_M1).quick, release=PULSAR_5_M1)
-
-
-@pytest.mark.heavy
-def test_a_wrong_field_of_a_scalable_topic_is_noticed(tmp_path: Path) -> None:
-    play_and_change_fields(load(PULSAR_5_M1).quick, tmp_path, 6, release=PULSAR_5_M1)
+@of_scalable_topics
+def test_the_quick_scenarios_of_scalable_topics(tmp_path: Path, release: Release) -> None:
+    replay(tmp_path, 2, load(release).quick, release=release)
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("profile", PULSAR_5_M1.configs)
-def test_every_scenario_of_scalable_topics(tmp_path: Path, profile: str) -> None:
-    replay(tmp_path, 4, profile=profile, release=PULSAR_5_M1)
+@of_scalable_topics
+def test_a_wrong_field_of_a_scalable_topic_is_noticed(tmp_path: Path, release: Release) -> None:
+    play_and_change_fields(load(release).quick, tmp_path, 6, release=release)
+
+
+@pytest.mark.heavy
+@of_scalable_topics
+@pytest.mark.parametrize("profile", ["lab", "slow", "off"])
+def test_every_scenario_of_scalable_topics(tmp_path: Path, profile: str, release: Release) -> None:
+    replay(tmp_path, 4, profile=profile, release=release)

@@ -76,3 +76,12 @@ def test_the_mask_names_answers_that_were_recorded(texts: bool) -> None:
         said = load(PULSAR_4.folder / f"{name}.jsonl", texts)
         strangers += [(name, stream) for stream, places in streams.items() for n in places if n >= len(said[stream])]
     assert strangers == []
+
+
+@pytest.mark.parametrize(("stats", "left"), [({"controllerBroker": "b"}, {}), ({}, {"storageSize": 7})])
+def test_sizes_count_except_in_stats_of_scalable_topics(
+    tmp_path: Path, stats: dict[str, str], left: dict[str, int]
+) -> None:
+    path = recording(tmp_path, [{"storageSize": 7, **stats}]) / "001-s.jsonl"
+    (said,) = load(path, texts=False)["A"]
+    assert json.loads(said)["cmd"] == {**left, **stats}

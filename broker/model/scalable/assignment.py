@@ -39,18 +39,24 @@ def assignable(segments: Mapping[int, Segment], drained: Set[int], *, ordered: b
     order. With `ancestors`, as in 5.0.1, sealed segments wait too, all sealed ancestors count, and a drained segment
     has no consumer any more. Without, as in 5.0.0-M1, only active segments wait, and only for their parents.
     """
-    waiting: set[int] = set()  # those that are behind a segment that is not drained
-    for number in sorted(segments):  # parents before their children
-        for parent in segments[number].parents:
-            if parent in segments and (_holds(segments[parent], drained) or (ancestors and parent in waiting)):
-                waiting.add(number)
+    behind = waiting(segments, drained, ancestors=ancestors)
 
     def may_be_read(segment: Segment) -> bool:
         if ancestors and not segment.active and segment.id in drained:
             return False
-        return not ordered or not (segment.active or ancestors) or segment.id not in waiting
+        return not ordered or not (segment.active or ancestors) or segment.id not in behind
 
     return in_order(filter(may_be_read, segments.values()))
+
+
+def waiting(segments: Mapping[int, Segment], drained: Set[int], *, ancestors: bool = True) -> set[int]:
+    """Return the segments behind a segment that is not drained: all of them, or only its children."""
+    found: set[int] = set()
+    for number in sorted(segments):  # parents before their children
+        for parent in segments[number].parents:
+            if parent in segments and (_holds(segments[parent], drained) or (ancestors and parent in found)):
+                found.add(number)
+    return found
 
 
 def _holds(segment: Segment, drained: Set[int]) -> bool:

@@ -70,19 +70,20 @@ def _must(condition: bool, text: str) -> None:
 
 
 _THRESHOLDS: Final = tuple(f"{action}{rate}Threshold" for action in ("split", "merge") for rate in RATES)
-OVERRIDES: Final[Mapping[str, type]] = {  # the values that a namespace or a topic may set
-    "enabled": bool,
-    "maxSegments": int,
-    "minSegments": int,
-    "maxDagDepth": int,
-    "splitCooldownSeconds": int,
-    "mergeCooldownSeconds": int,
-    "mergeWindowSeconds": int,
-    **dict.fromkeys(_THRESHOLDS, float),
+# The values that a namespace or a topic may set, each with its Java type
+OVERRIDES: Final[Mapping[str, str]] = {
+    "enabled": "Boolean",
+    "maxSegments": "Integer",
+    "minSegments": "Integer",
+    "maxDagDepth": "Integer",
+    "splitCooldownSeconds": "Long",
+    "mergeCooldownSeconds": "Long",
+    "mergeWindowSeconds": "Long",
+    **{name: "Long" if "Bytes" in name else "Double" for name in _THRESHOLDS},
 }
-BUCKET_OVERRIDES: Final[Mapping[str, type]] = {  # also set by those of a release with entry buckets
-    "rebucketCooldownSeconds": int,
-    "splitVsRebucketMinMsgRateInThreshold": float,
+BUCKET_OVERRIDES: Final[Mapping[str, str]] = {  # also set by those of a release with entry buckets
+    "rebucketCooldownSeconds": "Long",
+    "splitVsRebucketMinMsgRateInThreshold": "Double",
 }
 
 

@@ -7,7 +7,8 @@ makes another controller, which restores the registrations from the topic's reco
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -29,6 +30,7 @@ from pulsarium.broker.model.scalable.auto_scale import (
     Nothing,
     PolicyError,
     Rebucket,
+    SegmentLoad,
     Situation,
     SplitDecision,
     Times,
@@ -46,7 +48,7 @@ log = PartLog("scalable")
 
 COLLECTION: Final = 60.0  # seconds between two looks for sealed segments that nobody needs
 POLICY: Final = "scalableTopicAutoScalePolicy"  # in the policies of a namespace
-BY_HAND = "manual"
+BY_HAND, BY_ITSELF = "manual", "auto"
 
 
 class NotLeaderError(BrokerServiceError):
@@ -55,13 +57,17 @@ class NotLeaderError(BrokerServiceError):
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """The last change of a topic's segments, or the last attempt: `error` is "" after a success."""
+    """The last change of a topic's segments, or the last attempt: `error` is "" after a success.
+
+    `java_text` is the error as the stats of Pulsar show it.
+    """
 
     kind: str
     trigger: str
     segments: tuple[int, ...]
     at_ms: int
     error: str = ""
+    java_text: str = ""
 
 
 class Controller:
@@ -76,8 +82,9 @@ class Controller:
         retention_ms: Callable[[ScalableTopic, Segment], int],
     ) -> None:
         self.topic = topic
-        self.times = Times()
+        self.times = _times(topic.layout)
         self.last: Operation | None = None
+        self.pruned: Operation | None = None  # the last removal of sealed segments, which says nothing about auto scale
         self.decision: Decision = NOTHING
         self.meter = Meter(topic, stores.config.scalableTopicLoadReportRateChangeThreshold)
         self._stores = stores
@@ -87,8 +94,11 @@ class Controller:
         self._again: Timer | None = None
         self._trigger = BY_HAND
         self._evaluating = False
-        buckets = stores.profile.entry_buckets
-        rules = Rules(stores.config.scalableTopicConsumerSessionGracePeriodSeconds, as_m1=not buckets)
+        rules = Rules(
+            stores.config.scalableTopicConsumerSessionGracePeriodSeconds,
+            as_m1=stores.profile.scalable_as_m1,
+            faults=stores.profile.scalable_faults,
+        )
         self.registrations = Registrations(topic, stores.clock, stores.turn, rules)
         self.registrations.listeners.append(self.evaluate_soon)
         topic.observers[self._changed] = None
@@ -118,17 +128,30 @@ class Controller:
         before, self._layout = self._layout, topic.layout
         if topic.layout.epoch == before.epoch:
             return
-        self._note(topic.layout)
+        self._note(before, topic.layout)
         self.registrations.layout_changed()
 
-    def _note(self, layout: Layout) -> None:
+    def _note(self, before: Layout, layout: Layout) -> None:
         added = [each for each in layout.segments.values() if each.created_epoch == layout.epoch]
-        if not added:  # segments were pruned
+        if not added:
+            gone = tuple(sorted(before.segments.keys() - layout.segments.keys()))
+            self.pruned = Operation("prune", BY_ITSELF, gone, self._now_ms())
             return
-        now_ms, parents = self._stores.clock.now_ms(), added[0].parents
-        kind = "split" if len(added) > 1 else "merge" if len(parents) > 1 else "rebucket"
-        self.times = replace(self.times, **{kind: now_ms})
-        self.last = Operation(kind, self._trigger, tuple(parents), now_ms)
+        kind = _kind(layout, added[0])
+        self.times = replace(self.times, **{kind: added[0].created_ms})
+        self.last = Operation(kind, self._trigger, added[0].parents, self._now_ms())
+
+    @contextmanager
+    def by_hand(self, kind: str, *segments: int) -> Iterator[None]:
+        """Note a change that somebody asks for and that fails. Changes that succeed are noted with their commit."""
+        try:
+            yield
+        except BrokerServiceError as error:
+            self._failed(kind, BY_HAND, segments, error)
+            raise
+
+    def _failed(self, kind: str, trigger: str, segments: tuple[int, ...], error: BrokerServiceError) -> None:
+        self.last = Operation(kind, trigger, segments, self._now_ms(), error.text, error.java_text)
 
     def owner_of(self, segment: Segment) -> Any | None:
         """Return the broker that serves a segment, or None."""
@@ -143,11 +166,18 @@ class Controller:
         buckets = self._stores.profile.entry_buckets
         return effective(self._stores.config, namespace.get(POLICY), self.topic.policy, entry_buckets=buckets)
 
+    def load_of(self, segment: Segment) -> tuple[SegmentLoad, int] | None:
+        """Return the load of a segment and its age in milliseconds, or None before the load is known."""
+        load = self.meter.loads.get(segment.id)
+        return None if load is None else (load, max(0, self._now_ms() - load.since_ms))
+
+    def _now_ms(self) -> int:
+        return self._stores.clock.now_ms()
+
     def situation(self) -> Situation:
         """Return all that a decision depends on."""
         consumers = max(self.registrations.counts().values(), default=0)
-        now_ms = self._stores.clock.now_ms()
-        return Situation(self.topic.layout, self.meter.loads, consumers, self.policy, now_ms, self.times)
+        return Situation(self.topic.layout, self.meter.loads, consumers, self.policy, self._now_ms(), self.times)
 
     def evaluate_soon(self) -> None:
         """Decide in a turn of its own, after the present work."""
@@ -178,7 +208,7 @@ class Controller:
         try:
             self._apply(decision)
         except BrokerServiceError as error:
-            self.last = Operation(kind, decision.reason, segments, now.now_ms, error.text)
+            self._failed(kind, decision.reason, segments, error)
             log.error("scaling failed", topic=self.topic.name, decision=decision, reason=error.text)
         self._stores.turn.after_commit(self._applied)
 
@@ -212,6 +242,23 @@ class Controller:
         if self._again is not None:
             self._again.cancel()
             self._again = None
+
+
+def _times(layout: Layout) -> Times:
+    """Return when the last operations of each kind gave a layout its segments."""
+    times = Times()
+    for segment in sorted(layout.segments.values(), key=lambda each: each.created_ms):
+        if segment.parents:
+            times = replace(times, **{_kind(layout, segment): segment.created_ms})
+    return times
+
+
+def _kind(layout: Layout, segment: Segment) -> str:
+    """Return the kind of operation that created a segment with parents."""
+    if len(segment.parents) > 1:
+        return "merge"
+    parent = layout.segments.get(segment.parents[0])
+    return "rebucket" if parent is not None and (parent.start, parent.end) == (segment.start, segment.end) else "split"
 
 
 def _described(decision: SplitDecision | Merge | Rebucket) -> tuple[str, tuple[int, ...]]:

@@ -37,6 +37,19 @@ Json = dict[str, Any]
 class LayoutError(BrokerServiceError):
     """A change that does not fit the layout. Nothing has changed."""
 
+    java_name = "IllegalArgumentException"
+
+    @property
+    def java_text(self) -> str:
+        """Return the text that the stats of Pulsar have for the change."""
+        return f"java.lang.{self.java_name}: {self.text}"
+
+
+class NarrowSegmentError(LayoutError):
+    """A split of a segment of one hash."""
+
+    java_name = "IllegalStateException"
+
 
 class SegmentNotFoundError(LayoutError):
     """A change of a segment that the layout does not have."""
@@ -107,9 +120,7 @@ class Segment:
         }
         if self.legacy_topic is not None:
             record["legacyTopicName"] = self.legacy_topic
-        if self.splits:
-            record["entryBucketSplits"] = list(self.splits)
-        return record
+        return {**record, "entryBucketSplits": list(self.splits)}
 
     @classmethod
     def read(cls, record: Json) -> Segment:
@@ -205,14 +216,14 @@ class Layout:
         if not segment.active:
             raise LayoutError(f"Cannot split non-active segment: {segment_id}")
         if segment.start == segment.end:
-            raise LayoutError("Cannot split range of size 1")
+            raise NarrowSegmentError("Cannot split range of size 1")
         middle = segment.start + (segment.end - segment.start) // 2
         splits = equal_splits(max(1, segment.buckets // 2))
         ranges = ((segment.start, middle), (middle + 1, segment.end))
         return self._replaced([segment], [(*each, splits) for each in ranges], now_ms)
 
-    def merge(self, first_id: int, second_id: int, *, now_ms: int) -> Layout:
-        """Replace two adjacent active segments by one."""
+    def merge(self, first_id: int, second_id: int, *, now_ms: int, with_buckets: bool = True) -> Layout:
+        """Replace two adjacent active segments by one, which has the entry buckets of both if there are any."""
         first, second = self.segments.get(first_id), self.segments.get(second_id)
         if first is None or second is None:
             raise SegmentNotFoundError("Segment not found")
@@ -222,7 +233,7 @@ class Layout:
         if low.end + 1 != high.start:
             shown = " and ".join(f"[{each.start:04x}, {each.end:04x}]" for each in (first, second))
             raise LayoutError(f"Segments are not adjacent: {shown}")
-        splits = equal_splits(min(MOST_BUCKETS, first.buckets + second.buckets) if first.splits else 1)
+        splits = equal_splits(min(MOST_BUCKETS, first.buckets + second.buckets) if with_buckets else 1)
         return self._replaced([first, second], [(low.start, high.end, splits)], now_ms)
 
     def rebucket(self, segment_id: int, buckets: int, *, now_ms: int) -> Layout:

@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 
 from pulsarium.broker.clock import Timeline, Timer
 from pulsarium.broker.model.errors import BrokerServiceError
-from pulsarium.broker.model.scalable.assignment import Range, assignable, round_robin, shared, undrained
+from pulsarium.broker.model.scalable.assignment import Range, assignable, round_robin, shared, undrained, waiting
 from pulsarium.broker.model.scalable.layout import Layout, Segment
 from pulsarium.broker.storage.interface import Done
 from pulsarium.proto.topic_name import TopicName
@@ -74,11 +74,14 @@ class RegisteredTopic(Protocol):
 class Rules:
     """Differences between releases, and the grace period in seconds.
 
-    as_m1: assign as 5.0.0-M1 does. A connection that ends disconnects its consumers even if others took their names.
+    as_m1: assign as 5.0.0-M1 does. A consumer that joins is told its assignment also before the answer.
+    faults: a connection that ends disconnects its consumers even if others took their names. Except in 5.0.0-M1, a
+    subscription that all consumers have left is remembered.
     """
 
     grace: float
     as_m1: bool = False
+    faults: bool = False
 
 
 class Keeper(Protocol):
@@ -143,24 +146,26 @@ class Registrations:
             self._tell()
 
     def assigned(self, subscription: str) -> list[tuple[str, bool, list[int]]]:
-        """Return the name of each registered consumer, whether it is connected, and the ids of its segments."""
+        """Return each registered consumer: its name, whether it is connected, and the ids of its segments."""
         group = self._groups.get(subscription)
         if group is None:
             return []
-        assignments = group.assignments()
         return [
-            (name, member.client is not None, [each.segment.id for each in assignments[name].placed])
-            for name, member in group.members.items()
+            (name, group.members[name].client is not None, [each.segment.id for each in assignment.placed])
+            for name, assignment in group.assignments().items()
         ]
 
-    def held_back(self, subscription: str) -> set[int]:
+    def blocked(self, subscription: str) -> set[int]:
         """Return the segments that wait until a subscription has drained others."""
         group = self._groups.get(subscription)
-        if group is None or not group.members:
+        if group is None or not group.ordered or group.checkpoints:
             return set()
-        layout = self.topic.layout
-        had = {each for _, _, segments in self.assigned(subscription) for each in segments}
-        return {each.id for each in layout.active() if each.id not in had} if group.waits_for else set()
+        return waiting(self.topic.layout.segments, group.drained) - group.drained
+
+    def is_of_checkpoints(self, subscription: str) -> bool:
+        """Return whether a subscription has had consumers that keep a checkpoint, and so no cursors."""
+        group = self._groups.get(subscription)
+        return group is not None and group.checkpoints
 
     def counts(self) -> dict[str, int]:
         """Return how many consumers each subscription has registered."""
@@ -180,8 +185,8 @@ class Registrations:
     def join(self, subscription: str, name: str, client: Assignee, consumer_id: int, *, ordered: bool) -> Assignment:
         """Register a consumer, or connect a registered one, and return its assignment.
 
-        The consumers that the registration concerns are told after its commit. Raise `InvalidRegistrationError` for a
-        consumer without a name.
+        The other consumers that the registration concerns are told after its commit. Raise `InvalidRegistrationError`
+        for a consumer without a name.
         """
         if not name:
             topic = self.topic.name
@@ -200,7 +205,7 @@ class Registrations:
         member = None if group is None else group.members.get(name)
         if group is None or member is None or member.client is None:
             return
-        if member.client is client or self.rules.as_m1:
+        if member.client is client or self.rules.faults:
             group.disconnect(member)
 
     def layout_changed(self) -> None:
@@ -224,11 +229,12 @@ class Registrations:
     # what a group needs
 
     def keep(self, group: SubscriptionGroup) -> None:
-        """Store the registrations of a group, and forget a group that has none."""
+        """Store the registrations of a group, and forget a group that has none, except in 5.0.1."""
         if group.members:
             self.topic.registered[group.subscription] = list(group.members)
         elif self._groups.get(group.subscription) is group:
-            del self._groups[group.subscription]
+            if self.rules.as_m1 or not self.rules.faults:
+                del self._groups[group.subscription]
             self.topic.registered.pop(group.subscription, None)
         self.topic.save()
         self._tell()
@@ -241,6 +247,7 @@ class SubscriptionGroup:
         self.subscription = subscription
         self.members: dict[str, RegisteredMember] = {}  # in the order in which they joined
         self.ordered = False  # a consumer needs the order of keys; not known of restored ones until they are back
+        self.checkpoints = False  # a consumer has kept a checkpoint
         self.drained: set[int] = set()
         self._all = registrations
         self._delay = FIRST_LOOK
@@ -255,6 +262,7 @@ class SubscriptionGroup:
 
     def join(self, name: str, client: Assignee, consumer_id: int, *, ordered: bool) -> Assignment:
         """Add a consumer, or connect a known one, and return its assignment."""
+        self.checkpoints = self.checkpoints or not ordered
         if ordered and not self.ordered:
             self.ordered = True
             self._tell_all()
@@ -264,12 +272,13 @@ class SubscriptionGroup:
             self._stop(member)
             member.client, member.consumer_id = client, consumer_id
             assignment = self.assignments()[name]
-            self._tell(member, assignment)
+            if self._all.rules.as_m1:
+                self._tell(member, assignment)
             return assignment
         member = self.members[name] = RegisteredMember(name, client, consumer_id)
         self._all.keep(self)
         self._all.keeper.after_commit(lambda error: None if error is None else self._not_kept(member))
-        assignments = self._tell_all()
+        assignments = self._tell_all(None if self._all.rules.as_m1 else member)
         self._look_soon()
         return assignments[name]
 
@@ -315,7 +324,7 @@ class SubscriptionGroup:
         """Return the assignment of each consumer in the present layout."""
         layout, as_m1 = self._all.topic.layout, self._all.rules.as_m1
         segments = assignable(layout.segments, self.drained, ordered=self.ordered, ancestors=not as_m1)
-        shares = (round_robin if as_m1 or not self.ordered else shared)(segments, self.members)
+        shares = (round_robin if as_m1 or self.checkpoints else shared)(segments, self.members)
         return {
             name: Assignment(
                 layout.epoch, tuple(Placed(layout.segments[each.segment_id], each.buckets) for each in mine)
@@ -323,10 +332,11 @@ class SubscriptionGroup:
             for name, mine in shares.items()
         }
 
-    def _tell_all(self) -> dict[str, Assignment]:
+    def _tell_all(self, but: RegisteredMember | None = None) -> dict[str, Assignment]:
         assignments = self.assignments()
         for member in self.members.values():
-            self._tell(member, assignments[member.name])
+            if member is not but:
+                self._tell(member, assignments[member.name])
         return assignments
 
     def _tell(self, member: RegisteredMember, assignment: Assignment) -> None:

@@ -101,7 +101,8 @@ class ScalableTopic:
 
     def merge(self, first: int, second: int) -> None:
         """Replace two adjacent segments by one, and terminate their topics."""
-        self._change(self.layout.merge(first, second, now_ms=self._topics.now_ms(self.name)))
+        now_ms = self._topics.now_ms(self.name)
+        self._change(self.layout.merge(first, second, now_ms=now_ms, with_buckets=self._topics.has_buckets))
 
     def rebucket(self, segment_id: int, buckets: int) -> None:
         """Replace a segment by one with another number of entry buckets, and terminate its topic."""
@@ -150,7 +151,7 @@ class ScalableTopic:
     # the record
 
     def record(self) -> Json:
-        """Return the record as REST shows it."""
+        """Return the record as REST of 5.0.1 shows it, except that no deleted topic has one."""
         record = {**self.layout.record(), "properties": self.properties}
         return record if self.policy is None else {**record, "autoScalePolicy": self.policy}
 
@@ -223,12 +224,12 @@ class ScalableTopics:
 
     def _restores(self, name: TopicName) -> bool:
         """Return whether a client that names an absent segment creates the segment's topic again, as in 5.0.1."""
-        found = self.of_segment(name) if name.is_segment and self._stores.profile.lookup_creates else None
+        found = self.of_segment(name) if name.is_segment and not self._stores.profile.scalable_as_m1 else None
         return found is not None and found[1].active
 
     def _reserves(self, name: TopicName) -> bool:
         """Return whether clients may not auto-create a persistent topic, because a scalable topic has its name."""
-        return self._stores.profile.lookup_creates and name.domain == PERSISTENT and self.find(name) is not None
+        return not self._stores.profile.scalable_as_m1 and name.domain == PERSISTENT and self.find(name) is not None
 
     # creating
 
@@ -249,7 +250,9 @@ class ScalableTopics:
     def may_auto_create(self, name: TopicName) -> bool:
         """Return whether a lookup may create the topic."""
         namespace = self._metadata.namespaces.get(str(name.namespace_name))
-        return namespace is not None and auto_creation(self._stores.config, namespace).allowed
+        if namespace is None and not self._stores.profile.scalable_faults:
+            return False
+        return auto_creation(self._stores.config, namespace or {}).allowed
 
     def create(self, name: TopicName, segments: int = 1, properties: Mapping[str, str] | None = None) -> ScalableTopic:
         """Create a topic with segments of equal width. Raise `ScalableTopicExistsError` when it exists."""
@@ -349,13 +352,14 @@ class ScalableTopics:
     # deleting
 
     def delete(self, name: TopicName, *, force: bool = False) -> None:
-        """Delete a topic with its segments, its subscriptions and its schema.
+        """Delete a topic with its segments, its subscriptions and its schema. 5.0.0-M1 keeps legacy segments.
 
-        Raise `TopicHasClientsError` when a segment has clients and the deletion is not forced.
+        Lookup sessions are told that the topic has no controller any more, except in 5.0.0-M1. Raise
+        `TopicHasClientsError` when a segment has clients and the deletion is not forced.
         """
-        topic = self.get(name)
+        topic, as_m1 = self.get(name), self._stores.profile.scalable_as_m1
         segments = [topic.segment_topic(segment) for segment in topic.layout.segments.values()]
-        existing = [each for each in segments if each.is_segment and self.topics.exists(each)]
+        existing = [each for each in segments if (each.is_segment or not as_m1) and self.topics.exists(each)]
         if not force:
             for each in existing:
                 self.topics.check_unused(each)
@@ -367,9 +371,12 @@ class ScalableTopics:
             if error is not None:
                 topic.exists = True
                 self._found[str(topic.name)] = topic
+            elif not as_m1:
+                topic.lead(None)
 
         self.turn.after_commit(deleted)
-        self.delete_segments(existing, force=True)
+        for each in existing:
+            self.topics.delete(each, force=True)
         self._schemas.delete(topic.name)
         self._tell_set(topic, exists=False)
 

@@ -297,16 +297,19 @@ class Topic(ABC):
         """End compactions that an engine runs elsewhere."""
         return
 
-    def close(self, assigned: AssignedBroker | None = None) -> None:
-        """Disconnect all clients, to unload or delete the topic.
+    def close(self, assigned: AssignedBroker | None = None, *, deleted: bool = False) -> None:
+        """Disconnect all clients, to unload or delete the topic. Its deletion disconnects consumers first.
 
         Clients look the topic up again, unless `assigned` names the broker that serves it now.
         """
         self.closed = True
         self.publish_limit.update(PublishRate())  # releases paused connections
-        self.producers.disconnect(assigned)
+        if not deleted:
+            self.producers.disconnect(assigned)
         for subscription in list(self.subscriptions.values()):
             subscription.disconnect_consumers(assigned)
+        if deleted:
+            self.producers.disconnect(assigned)
 
 
 def _host(address: str) -> str:

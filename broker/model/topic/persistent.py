@@ -432,8 +432,8 @@ class PersistentTopic(Topic, LedgerListener):
             raise HasShadowsError(f"Delete forbidden. Topic {self.name} is replicated to shadow topics.")
         super().check_unused(policies_of)
 
-    def close(self, assigned: AssignedBroker | None = None) -> None:
-        super().close(assigned)
+    def close(self, assigned: AssignedBroker | None = None, *, deleted: bool = False) -> None:
+        super().close(assigned, deleted=deleted)
         self.stop_compaction()
 
     def stop_compaction(self) -> None:

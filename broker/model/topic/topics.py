@@ -338,7 +338,7 @@ class Topics:
         if topic is not None:
             if not force:
                 topic.check_unused(self.policies_of)
-            topic.close()
+            topic.close(deleted=True)
             del self.loaded[str(name)]
             for shadow in topic.shadows:
                 if self.exists(shadow):  # the shadow topic may be deleted too

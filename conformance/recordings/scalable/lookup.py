@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from pulsarium.conformance.recordings.recorder import Recorder
-from pulsarium.conformance.recordings.scalable.common import connected, create, look_up, on_topic, scenario, top, update
+from pulsarium.conformance.recordings.scalable.common import (
+    connected,
+    create,
+    forget_topics_of_missing_namespaces,
+    look_up,
+    on_topic,
+    scenario,
+    top,
+    update,
+)
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 
@@ -28,6 +37,7 @@ def connect_features(s: Recorder) -> None:
     " odd names; what it creates",
 )
 def lookup_names(s: Recorder) -> None:
+    forget_topics_of_missing_namespaces(s)
     c = connected(s, "A")
     i = 0
     for kw in ({}, {"create_if_missing": True}, {"create_if_missing": False}):
@@ -98,6 +108,12 @@ def lookup_sessions(s: Recorder) -> None:
     "DAG; errors of PUT",
 )
 def create_layouts(s: Recorder) -> None:
+    forget_topics_of_missing_namespaces(s)
+    with s.unrecorded():  # earlier lookups created these topics, where a lookup creates
+        early = connected(s, "early")
+        for sid, name in enumerate(("tr/no-such-namespace/x", "no-such-tenant/ns/x")):
+            look_up(early, f"topic://{name}", sid)
+        early.close()
     c = connected(s, "A")
     for i, n in enumerate((1, 2, 3, 5)):
         create(s, n, f"-{n}", {"k": "v", "n": str(n)})

@@ -230,6 +230,27 @@ async def test_a_session_outlives_its_topic_and_is_told_of_the_next_one(bed: Bed
     assert len((await update(wire)).dag.segments) == 2
 
 
+@pytest.mark.parametrize(("profile", "told"), [("pip", True), ("pulsar-5.0", True), ("pulsar-5.0-m1", False)])
+async def test_a_session_is_told_that_a_deleted_topic_has_no_controller_except_in_m1(profile: str, told: bool) -> None:
+    async with serving(profile=PROFILES[profile]) as bed:
+        wire = await bed.connect()
+        bed.broker.cluster.scalable.create(NAME).lead(bed.broker)
+        assert (await look_up(wire, str(NAME))).dag.HasField("controller_broker_url")
+        bed.broker.cluster.scalable.delete(NAME)
+        if told:
+            assert not (await update(wire)).dag.HasField("controller_broker_url")
+        await wire.quiet()
+
+
+@pytest.mark.parametrize(("profile", "created"), [("pip", False), ("pulsar-5.0", True), ("pulsar-5.0-m1", False)])
+async def test_a_lookup_creates_a_topic_without_a_namespace_in_5_0_1_only(profile: str, created: bool) -> None:
+    async with serving(profile=PROFILES[profile]) as bed:
+        wire = await bed.connect()
+        told = await look_up(wire, "topic://public/none/t")
+        assert [each.segment_id for each in told.dag.segment_brokers] == ([0] if created else [])
+        assert (told.error == pb.TopicNotFound) is not created
+
+
 async def test_a_session_is_told_when_its_topic_gets_a_controller(bed: Bed, wire: Wire) -> None:
     topic = bed.broker.cluster.scalable.create(NAME)
     await look_up(wire, str(NAME))

@@ -17,12 +17,13 @@ import trio
 
 from pulsarium.broker.config.version import VERSION
 from pulsarium.broker.storage import index
-from pulsarium.broker.storage.database import DATABASE_NAME, PAGE_SIZE, SCHEMA_VERSION
+from pulsarium.broker.storage.database import DATABASE_NAME, PAGE_SIZE, SCHEMA_VERSION, newest
 from pulsarium.broker.storage.interface import WRITTEN_BY, Batch, DamagedEntriesError, EntryRun, StorageError
 from pulsarium.broker.storage.log_files import file_name
 from pulsarium.broker.storage.place import LOCK_NAME
 from pulsarium.broker.storage.record import ROW_HEAD_BYTES
 from pulsarium.broker.storage.sqlite import SqliteStorage
+from tests.broker.damaged import until
 from tests.broker.storage.asking import ask, batch_of
 
 WAL_NAME = f"{DATABASE_NAME}-wal"
@@ -66,6 +67,8 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
                 entries[ledger] += added
                 metadata.append({**metadata[-1], **{path: value for path, value in changes.items() if value}})
             if not copy.exists() and len(metadata) > COMMITS:
+                with closing(sqlite3.connect(directory / DATABASE_NAME)) as reader:
+                    await until(lambda: file_name(newest(reader)) == newest_file(directory).name)
                 shutil.copytree(directory, copy)
             nursery.cancel_scope.cancel()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from pulsarium.proto.entry import build
@@ -86,11 +87,19 @@ class Scalable(Talk):
         self._requests += 1
         said: dict[str, Any] = {"topic": PARENT, "subscription": "s", "consumer_name": name, "consumer_type": type}
         self.client("SCALABLE_TOPIC_SUBSCRIBE", **said, consumer_id=consumer, request_id=self._requests)
-        assignment = pb.ScalableConsumerAssignment(layout_epoch=1)
-        for topic in topics:
-            segment = assignment.segments.add(segment_id=int(topic[-1]), hash_start=0, hash_end=0, segment_topic=topic)
-            for number in range(buckets):
-                segment.bucket_ranges.add(start=number, end=number)
-        self.broker("SCALABLE_TOPIC_ASSIGNMENT_UPDATE", consumer_id=consumer, assignment=assignment)
+        assignment = _assignment(topics, buckets)
         self.broker("SCALABLE_TOPIC_SUBSCRIBE_RESPONSE", request_id=self._requests, assignment=assignment)
         self.pause()
+
+    def assign(self, *topics: str, consumer: int = 9) -> None:
+        self.broker("SCALABLE_TOPIC_ASSIGNMENT_UPDATE", consumer_id=consumer, assignment=_assignment(topics))
+        self.pause()
+
+
+def _assignment(topics: Iterable[str], buckets: int = 0) -> pb.ScalableConsumerAssignment:
+    assignment = pb.ScalableConsumerAssignment(layout_epoch=1)
+    for topic in topics:
+        segment = assignment.segments.add(segment_id=int(topic[-1]), hash_start=0, hash_end=0, segment_topic=topic)
+        for number in range(buckets):
+            segment.bucket_ranges.add(start=number, end=number)
+    return assignment

@@ -197,10 +197,20 @@ def test_routing_follows_the_broker_that_the_client_talks_to() -> None:
     assert broken(talk) == []
 
 
+def test_an_assignment_that_is_pushed_takes_the_place_of_the_answer() -> None:
+    talk = Scalable()
+    talk.halves()
+    talk.register(LOW)
+    talk.assign(HIGH)
+    talk.attach(HIGH)
+    assert broken(talk) == []
+
+
 def test_layouts_and_assignments_are_shown_as_json_with_their_latency() -> None:
     talk = Scalable()
     talk.whole()
     talk.register(WHOLE)
+    talk.assign(WHOLE)
     talk.client("SCALABLE_TOPIC_UNSUBSCRIBE", request_id=900, consumer_id=9)
     talk.broker("SUCCESS", request_id=900)
     checker = Checker()

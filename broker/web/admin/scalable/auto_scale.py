@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pulsarium.broker.auth.needs import namespace_policy
-from pulsarium.broker.jackson.kinds import BOOLEAN, INTEGER, JavaType, double, record
+from pulsarium.broker.jackson.kinds import BOOLEAN, INTEGER, JavaType, double, integer, record
 from pulsarium.broker.model.namespace.values import DATA
 from pulsarium.broker.model.scalable.auto_scale import BUCKET_OVERRIDES, OVERRIDES, PolicyError, effective
 from pulsarium.broker.model.scalable.controller import POLICY
@@ -18,10 +18,15 @@ from pulsarium.broker.web.http.reply import HttpReply, done, json_reply, nothing
 
 OF_TOPIC = f"{TOPIC}/autoScalePolicy"
 OF_NAMESPACE = f"{NAMESPACE}/{POLICY}"
-KINDS: Mapping[type, JavaType] = {bool: BOOLEAN, int: INTEGER, float: double("java.lang.Double")}
+KINDS: Mapping[str, JavaType] = {
+    "Boolean": BOOLEAN,
+    "Integer": INTEGER,
+    "Long": integer("java.lang.Long", 64),
+    "Double": double("java.lang.Double"),
+}
 
 
-def _kind(fields: Mapping[str, type]) -> JavaType:
+def _kind(fields: Mapping[str, str]) -> JavaType:
     return record(f"{DATA}.AutoScalePolicyOverride", {name: KINDS[kind] for name, kind in fields.items()})
 
 

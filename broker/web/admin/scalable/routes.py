@@ -25,7 +25,7 @@ def since_5_0(profile: Profile) -> bool:
 
 def since_5_0_1(profile: Profile) -> bool:
     """Return whether the profile has the routes that 5.0.1 added."""
-    return profile.scalable_topics and profile.entry_buckets
+    return profile.entry_buckets
 
 
 def scalable_route(

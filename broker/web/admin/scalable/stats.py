@@ -11,6 +11,7 @@ from pulsarium.broker.model.scalable.auto_scale import (
     MAX_BUCKETS,
     MAX_SEGMENTS,
     RATES,
+    REASONS,
     UNSPLITTABLE,
     AutoScalePolicy,
     Nothing,
@@ -18,7 +19,7 @@ from pulsarium.broker.model.scalable.auto_scale import (
     decide,
 )
 from pulsarium.broker.model.scalable.controller import Controller
-from pulsarium.broker.model.scalable.layout import Layout, Segment
+from pulsarium.broker.model.scalable.layout import Segment
 from pulsarium.broker.model.scalable.registrations import QUEUE, STREAM
 from pulsarium.broker.model.subscription.base import Consumer
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
@@ -41,7 +42,7 @@ SHOWN_AS_BLOCKED = (MAX_SEGMENTS, MAX_BUCKETS, UNSPLITTABLE)
 def stats(call: Call) -> HttpReply:
     """Return the segments, subscriptions and consumers of a scalable topic. 5.0.0-M1 shows less."""
     controller = controller_of(call)
-    if not call.broker.profile.entry_buckets:
+    if call.broker.profile.scalable_as_m1:
         return json_reply(_short(controller))
     return json_reply(Stats(controller, call.rates).json())
 
@@ -50,24 +51,17 @@ def _short(controller: Controller) -> Json:
     """Return the stats of 5.0.0-M1. A subscription of a name with a slash is shown without the rest, as there."""
     topic, counts = controller.topic, controller.registrations.counts()
     segments = [topic.layout.segments[each] for each in sorted(topic.layout.segments)]
+    total, active = len(segments), sum(each.active for each in segments)
     shown = {name.partition("/")[0]: 0 if "/" in name else counts.get(name, 0) for name in topic.subscriptions}
     return {
-        **_counts(topic.layout),
+        "epoch": topic.layout.epoch,
+        "totalSegments": total,
+        "activeSegments": active,
+        "sealedSegments": total - active,
         "segments": {
             str(each.id): {"name": str(topic.assigned_name(each)), "state": _state(each)} for each in segments
         },
         "subscriptions": {name: {"consumerCount": count} for name, count in shown.items()},
-    }
-
-
-def _counts(layout: Layout) -> Json:
-    """Return the numbers of segments."""
-    total, active = len(layout.segments), sum(each.active for each in layout.segments.values())
-    return {
-        "epoch": layout.epoch,
-        "totalSegments": total,
-        "activeSegments": active,
-        "sealedSegments": total - active,
     }
 
 
@@ -111,7 +105,6 @@ class Stats:
             "averageMsgSize": _rounded(rate_in.average_size),
             "storageSize": sum(topic.ledger.size for topic in topics),
             "backlogSize": sum(backlog_size(topic.log) for topic in topics),
-            **_counts(self._topic.layout),  # which the admin client of 5.0.0-M1 reads
             "layout": self._layout(),
             "producers": self._producers(),
             "subscriptions": {name: self._subscription(name) for name in self._names()},
@@ -135,26 +128,35 @@ class Stats:
         return {
             "name": str(self._topic.segment_topic(segment)),
             "state": _state(segment),
-            "parentIds": list(segment.parents),
-            "childIds": list(segment.children),
-            "entryBuckets": segment.buckets,
+            **({"parentIds": list(segment.parents)} if segment.parents else {}),
+            **({"childIds": list(segment.children)} if segment.children else {}),
             "createdAt": time_text(segment.created_ms),
             **({} if segment.active else {"sealedAt": time_text(segment.sealed_ms)}),
-            **({} if owner is None else {"ownerBroker": owner.web_address}),
+            **self._load(segment),
             "terminated": topic is not None and topic.ledger.terminated is not None,
+            "entryBuckets": segment.buckets,
+            **({} if owner is None else {"ownerBroker": owner.web_address}),
         }
 
-    def _last_operation(self) -> Json:
-        last = self._controller.last
-        if last is None:
+    def _load(self, segment: Segment) -> Json:
+        found = self._controller.load_of(segment)
+        if found is None:
             return {}
+        load, age_ms = found
+        return {"load": {**dict(zip(REASONS, load.rates, strict=True)), "ageSeconds": age_ms / 1000}}
+
+    def _last_operation(self) -> Json:
+        known = [each for each in (self._controller.last, self._controller.pruned) if each is not None]
+        if not known:
+            return {}
+        last = max(known, key=lambda each: each.at_ms)
         operation = {
-            "operation": last.kind.upper(),
+            "operation": last.kind,
             "trigger": last.trigger,
             "segmentIds": list(last.segments),
-            "status": "FAILED" if last.error else "SUCCEEDED",
+            "status": "failure" if last.error else "success",
             "at": time_text(last.at_ms),
-            **({"error": last.error} if last.error else {}),
+            **({"error": last.java_text} if last.error else {}),
         }
         return {"lastOperation": operation}
 
@@ -185,7 +187,7 @@ class Stats:
 
     def _names(self) -> list[str]:
         on_segments = {name for topic in self._topics.values() for name in topic.subscriptions}
-        return sorted({*self._topic.subscriptions, *on_segments})
+        return sorted({*self._topic.made, *self._controller.registrations.counts(), *on_segments})
 
     def _subscription(self, name: str) -> Json:
         parts = {
@@ -193,49 +195,50 @@ class Stats:
             for segment in self._segments
             if segment.id in self._topics and name in self._topics[segment.id].subscriptions
         }
-        kind = STREAM if name in self._topic.registered else self._topic.made.get(name, QUEUE)
+        registrations = self._controller.registrations
+        kind = self._topic.made.get(name, STREAM if name in registrations.counts() else QUEUE)
         consumers = [consumer for part in parts.values() for consumer in part.consumers]
-        rate = self._rates.total(consumers)
-        registrations, is_registered = self._controller.registrations, name in self._topic.registered
-        waiting = registrations.held_back(name) if is_registered else set()
+        rate, blocked = self._rates.total(consumers), registrations.blocked(name) if kind == STREAM else set()
         segments = {
-            str(segment.id): self._part(part, is_blocked=segment.id in waiting) for segment, part in parts.items()
+            str(each.id): self._part(parts.get(each), is_blocked=each.id in blocked)
+            for each in self._segments
+            if each in parts or each.id in blocked
         }
+        uncovered = [
+            each.id for each in self._segments if each.active and each.id in self._topics and each not in parts
+        ]
         return {
             "type": kind,
-            "uncoveredSegmentIds": self._uncovered(name),
             "msgBacklog": sum(each["msgBacklog"] for each in segments.values()),
             "backlogSize": sum(each["backlogSize"] for each in segments.values()),
             "unackedMessages": sum(each["unackedMessages"] for each in segments.values()),
             "msgRateOut": _rounded(rate.messages),
             "byteRateOut": _rounded(rate.bytes),
+            "msgRateRedeliver": _rounded(self._rates.redeliveries(consumers)),
+            "messageAckRate": _rounded(self._rates.acks(consumers)),
+            **({} if registrations.is_of_checkpoints(name) else {"uncoveredSegmentIds": uncovered}),
             "segments": segments,
             "consumers": self._consumers(name, parts),
         }
 
-    def _uncovered(self, name: str) -> list[int]:
-        """Return the segments that no registered consumer has."""
-        if name not in self._topic.registered:
-            return []
-        had = {each for _, _, segments in self._controller.registrations.assigned(name) for each in segments}
-        return [each.id for each in self._segments if each.active and each.id not in had]
-
-    def _part(self, part: PersistentSubscription, *, is_blocked: bool) -> Json:
-        rate, cursor = self._rates.total(part.consumers), part.cursor
+    def _part(self, part: PersistentSubscription | None, *, is_blocked: bool) -> Json:
+        """Return the stats of a subscription on a segment. A blocked segment may lack the subscription."""
+        consumers = [] if part is None else part.consumers
+        rate = self._rates.total(consumers)
         return {
-            "msgBacklog": cursor.backlog(),
-            "backlogSize": size_after(part.topic.ledger, cursor.mark_delete),
-            "unackedMessages": sum(each.unacked for each in part.consumers),
+            "msgBacklog": 0 if part is None else part.cursor.backlog(),
+            "backlogSize": 0 if part is None else size_after(part.topic.ledger, part.cursor.mark_delete),
+            "unackedMessages": sum(each.unacked for each in consumers),
             "msgRateOut": _rounded(rate.messages),
             "byteRateOut": _rounded(rate.bytes),
-            "consumerCount": len(part.consumers),
-            "drainingBuckets": draining_buckets(part),
             "blocked": is_blocked,
+            "drainingBuckets": 0 if part is None else draining_buckets(part),
+            "consumerCount": len(consumers),
         }
 
     def _consumers(self, name: str, parts: Mapping[Segment, PersistentSubscription]) -> list[Json]:
-        found: dict[str, Json] = {
-            consumer: {"consumerName": consumer, "connected": connected, "segmentIds": segments}
+        found = {
+            consumer: _consumer(consumer, segments, connected=connected)
             for consumer, connected, segments in self._controller.registrations.assigned(name)
         }
         of_name: dict[str, list[Consumer]] = {}
@@ -243,7 +246,7 @@ class Stats:
             for consumer in part.consumers:
                 base = _base_name(consumer.name, segment)
                 of_name.setdefault(base, []).append(consumer)
-                shown = found.setdefault(base, {"consumerName": base, "connected": True, "segmentIds": []})
+                shown = found.setdefault(base, _consumer(base, [], connected=True))
                 shown["connected"] = True
                 if segment.id not in shown["segmentIds"]:
                     shown["segmentIds"].append(segment.id)
@@ -280,6 +283,12 @@ class Stats:
             if at_ms is not None:
                 shown[name] = time_text(at_ms)
         return shown
+
+
+def _consumer(name: str, segments: list[int], *, connected: bool) -> Json:
+    """Return the stats of a consumer that is on no segment."""
+    rates = {"msgRateOut": 0.0, "byteRateOut": 0.0, "unackedMessages": 0, "availablePermits": 0}
+    return {"consumerName": name, "connected": connected, "segmentIds": segments, **rates}
 
 
 def draining_buckets(part: PersistentSubscription) -> int:

@@ -43,7 +43,7 @@ def create(call: Call) -> HttpReply:
     """Create a scalable topic of ?numInitialSegments=, with the properties of the body."""
     segments = number_in(call.query.get("numInitialSegments", "1"), bits=32)
     properties = call.read(STRINGS) or {}
-    name = call.topic if since_5_0_1(call.broker.profile) else call.topic_anywhere
+    name = call.topic_anywhere if call.broker.profile.scalable_faults else call.topic
     if segments < 1:
         raise AdminError(412, "numInitialSegments must be >= 1")
     if segments > MOST_INITIAL_SEGMENTS:
@@ -57,7 +57,12 @@ def create(call: Call) -> HttpReply:
 @scalable_route("GET", TOPIC, needs=topic_operation("GET_METADATA"))
 def get(call: Call) -> HttpReply:
     """Return the record of a scalable topic: its layout and its properties."""
-    return json_reply(topic_of(call).record())
+    record = topic_of(call).record()
+    if call.broker.profile.scalable_as_m1:
+        for segment in record["segments"].values():
+            del segment["entryBucketSplits"]
+        return json_reply(record)
+    return json_reply({**record, "deleted": False})
 
 
 @scalable_route("DELETE", TOPIC, needs=namespace_operation("DELETE_TOPIC"))
@@ -72,7 +77,7 @@ def split(call: Call) -> HttpReply:
     """Split a segment into its two halves."""
     segment = number_of(call, "segment", bits=64)
     controller = controller_of(call)
-    with faults():
+    with faults(), controller.by_hand("split", segment):
         controller.topic.split(segment)
     return done()
 
@@ -82,7 +87,7 @@ def merge(call: Call) -> HttpReply:
     """Merge two adjacent segments."""
     first, second = (number_of(call, part, bits=64) for part in ("first", "second"))
     controller = controller_of(call)
-    with faults():
+    with faults(), controller.by_hand("merge", first, second):
         controller.topic.merge(first, second)
     return done()
 
@@ -95,7 +100,8 @@ def rebucket(call: Call) -> HttpReply:
     if not 1 <= buckets <= most:
         raise AdminError(412, f"bucketCount must be in [1, {most}]: {buckets}")
     try:
-        controller.topic.rebucket(segment, buckets)
+        with controller.by_hand("rebucket", segment):
+            controller.topic.rebucket(segment, buckets)
     except LayoutError as error:
         raise AdminError(412, error.text) from None
     return done()

@@ -9,6 +9,7 @@ import pytest
 import trio
 
 from pulsarium.broker.config import Config
+from pulsarium.broker.config.profile import PULSAR_4_2
 from pulsarium.broker.lab import Lab
 from pulsarium.broker.lab.why import NotThere, Why, WhyError
 from pulsarium.broker.model.ledger.position import Position
@@ -319,12 +320,17 @@ def chunk(number: int) -> bytes:
     return plain(b"", uuid="x", chunk_id=number, num_chunks_from_msg=3)
 
 
-async def test_an_orphan_chunk_is_told_from_one_that_waits_for_its_consumer(bed: Bed, sender: Wire) -> None:
+@pytest.mark.serving(profile=PULSAR_4_2)
+async def test_an_orphan_chunk_is_told(bed: Bed, sender: Wire) -> None:
     first = await joined(bed, "a", type=Shared, permits=1)
     (orphan,) = await sender.publish(chunk(1))
     await got(first)
     assert why(bed, orphan).reason == "orphan-chunk"
     assert why(bed).details["messageId"] == str(orphan)
+
+
+async def test_a_chunk_waits_for_the_consumer_of_the_chunks_before(bed: Bed, sender: Wire) -> None:
+    first = await joined(bed, "a", type=Shared, permits=1)
     await sender.publish(chunk(0))
     await got(first)
     await joined(bed, "b", type=Shared)

@@ -10,6 +10,7 @@ import trio
 
 from pulsarium.broker.config import Config, Profile
 from pulsarium.broker.config.profile import PULSAR_5_0, PULSAR_5_0_M1
+from pulsarium.broker.model.scalable.auto_scale import Times
 from pulsarium.broker.model.scalable.controller import Controller, Operation
 from pulsarium.broker.model.subscription.skip import skip_all
 from pulsarium.proto.topic_name import TopicName
@@ -99,6 +100,19 @@ async def test_a_split_by_hand_begins_the_cool_down_too(m1: Bed) -> None:
     assert sizes(controller) == [1, 2]
     await trio.sleep(2)
     assert len(sizes(controller)) == 3
+
+
+@pytest.mark.parametrize("kind", ["split", "merge", "rebucket"])
+async def test_the_next_controller_knows_when_the_segments_were_changed(released: Bed, kind: str) -> None:
+    controller = led(released, 2)
+    topic, controllers = controller.topic, released.broker.cluster.controllers
+    {"split": lambda: topic.split(0), "merge": lambda: topic.merge(0, 1), "rebucket": lambda: topic.rebucket(0, 8)}[
+        kind
+    ]()
+    await trio.sleep(30)
+    times = controller.times
+    controllers.release(topic)
+    assert controllers.lead(topic, released.broker).times == times == Times(**{kind: getattr(times, kind)}) != Times()
 
 
 async def test_a_day_of_traffic_splits_in_the_morning_and_merges_at_night(released: Bed) -> None:

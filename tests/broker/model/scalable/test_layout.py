@@ -95,6 +95,12 @@ def test_the_parents_of_a_merge_stand_in_the_order_of_the_call() -> None:
     assert Layout.initial(2, now_ms=NOW).merge(1, 0, now_ms=NOW).segments[2].parents == (1, 0)
 
 
+@pytest.mark.parametrize(("buckets", "with_buckets", "merged"), [(1, True, 2), (4, True, 8), (1, False, 1)])
+def test_a_merge_adds_the_buckets_of_both_parents(buckets: int, with_buckets: bool, merged: int) -> None:
+    layout = Layout.initial(2, now_ms=NOW, buckets=buckets).merge(0, 1, now_ms=NOW, with_buckets=with_buckets)
+    assert layout.segments[2].buckets == merged
+
+
 def test_a_migrated_topic_has_each_partition_as_a_parent_of_each_segment() -> None:
     layout = Layout.migrated(["persistent://a/b/c-partition-0", "persistent://a/b/c-partition-1"], now_ms=NOW)
     assert [(each.id, each.parents, each.children, each.active) for each in layout.segments.values()] == [

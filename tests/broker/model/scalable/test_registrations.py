@@ -19,8 +19,9 @@ from pulsarium.broker.storage.interface import Done
 from pulsarium.proto.topic_name import TopicName
 
 NAME = TopicName.parse("topic://public/default/t")
-M1 = Rules(grace=3, as_m1=True)
-RELEASED = Rules(grace=3)
+M1 = Rules(grace=3, as_m1=True, faults=True)
+RELEASED = Rules(grace=3, faults=True)
+BETTER = Rules(grace=3)
 
 
 class Keeper:
@@ -184,14 +185,13 @@ async def test_a_deleted_subscription_tells_its_consumers_nothing(bench: Make) -
     assert one.topic.saved == ({}, {})
 
 
-@pytest.mark.parametrize(("rules", "left"), [(M1, 0), (RELEASED, 1)])
-async def test_a_second_connection_takes_over_and_m1_forgets_it_with_the_first(
+@pytest.mark.parametrize(("rules", "left"), [(M1, 0), (RELEASED, 0), (BETTER, 1)])
+async def test_a_second_connection_takes_over_and_pulsar_forgets_it_with_the_first(
     bench: Make, rules: Rules, left: int
 ) -> None:
     two = bench(2, rules)
     first = two.join("c1")
     two.join("c1")
-    assert two.told == [("c1", [0, 1]), ("c1", [0, 1])]
     two.drop(first)
     two.after(3)
     assert two.registrations.counts().get("s", 0) == left
@@ -294,6 +294,62 @@ async def test_surplus_consumers_share_the_buckets_of_5_0_1(bench: Make) -> None
     one.join("c2")
     assignment = one.registrations.assignment("s", "c2")
     assert assignment.placed[0].buckets == ((0, 0x3FFF), (0x4000, 0x7FFF), (0x8000, 0xBFFF), (0xC000, 0xFFFF))
+
+
+async def test_a_consumer_that_joins_or_comes_back_is_told_by_the_answer_alone(bench: Make) -> None:
+    two = bench(2, RELEASED)
+    two.join("c1")
+    assert two.told == []
+    second = two.join("c2")
+    assert two.told == [("c1", [0])]
+    two.drop(second)
+    two.join("c2")
+    assert two.told == []
+
+
+async def test_a_subscription_that_had_a_checkpoint_consumer_shares_no_buckets(bench: Make) -> None:
+    one = bench(1, RELEASED)
+    one.join("c1", ordered=False)
+    one.join("c2")
+    assert one.registrations.assigned("s") == [("c1", True, [0]), ("c2", True, [])]
+    assert one.registrations.is_of_checkpoints("s")
+
+
+async def test_registrations_are_shown_in_the_order_of_names(bench: Make) -> None:
+    two = bench(2, RELEASED)
+    two.join("c2")
+    two.join("c1")
+    assert [name for name, _, _ in two.registrations.assigned("s")] == ["c1", "c2"]
+
+
+async def test_all_descendants_of_a_segment_that_is_not_drained_are_blocked(bench: Make) -> None:
+    one = bench(1, RELEASED)
+    one.join("c1")
+    one.split(0)
+    one.split(1)
+    assert one.registrations.blocked("s") == {1, 2, 3, 4}
+    one.topic.drained = {0}
+    one.after(2)
+    assert one.registrations.blocked("s") == {3, 4}
+
+
+async def test_nothing_is_blocked_for_checkpoint_consumers(bench: Make) -> None:
+    one = bench(1, RELEASED)
+    one.join("c1", ordered=False)
+    one.join("c2")
+    one.split(0)
+    assert one.registrations.blocked("s") == set()
+
+
+@pytest.mark.parametrize(("rules", "known"), [(M1, {}), (RELEASED, {"s": 0}), (BETTER, {})])
+async def test_the_controller_of_5_0_1_remembers_a_subscription_that_its_consumers_left(
+    bench: Make, rules: Rules, known: dict[str, int]
+) -> None:
+    one = bench(1, rules)
+    one.join("c1")
+    one.registrations.leave("s", "c1")
+    assert one.registrations.counts() == known
+    assert one.topic.saved == ({}, {})
 
 
 async def test_a_consumer_needs_a_name(bench: Make) -> None:

@@ -117,6 +117,14 @@ async def test_a_topic_with_clients_is_deleted_only_by_force(bed: Bed, wire: Wir
     await wire.quiet()
 
 
+async def test_a_deletion_disconnects_consumers_before_producers(bed: Bed, wire: Wire) -> None:
+    await wire.producer()
+    await wire.subscribe()
+    bed.broker.topics.delete(NAME, force=True)
+    await wire.expect(Type.CLOSE_CONSUMER)
+    await wire.expect(Type.CLOSE_PRODUCER)
+
+
 async def test_a_deleted_topic_stays_deleted(autojump_clock: object) -> None:
     store = HeldStorage()
     async with serving(storage=store) as bed:

@@ -74,6 +74,15 @@ async def test_an_absent_topic_has_no_override(rest: Rest, method: str, body: An
     assert (answer.status, answer.reason) == (404, "Scalable topic not found: topic://public/default/t")
 
 
+async def test_seconds_and_bytes_are_long_and_rates_of_messages_are_not_whole(led: Rest) -> None:
+    given = {"splitCooldownSeconds": 1 << 40, "splitBytesRateInThreshold": 1 << 40, "splitMsgRateInThreshold": 9999.5}
+    await led.done("POST", OF_TOPIC, given)
+    assert await led.get(OF_TOPIC) == given
+    shown = (await led.get(OF_TOPIC.replace("autoScalePolicy", "stats")))["autoScale"]["policy"]
+    assert given.items() <= shown.items()
+    assert isinstance(shown["mergeBytesRateInThreshold"], int)
+
+
 @pytest.mark.serving(profile=PULSAR_5_0_M1)
 async def test_m1_ignores_the_values_of_entry_buckets(bed: Bed, rest: Rest) -> None:
     bed.broker.cluster.scalable.create(NAME)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import trio.testing
 
@@ -78,12 +80,68 @@ async def test_5_0_1_shows_the_last_operation_and_what_blocks_the_next() -> None
         await trio.testing.wait_all_tasks_blocked()
         found = (await rest_of(bed).call("GET", STATS)).json
         operation = found["layout"]["lastOperation"]
-        assert (operation["operation"], operation["trigger"], operation["segmentIds"]) == ("MERGE", "manual", [1, 2])
-        assert operation["status"] == "SUCCEEDED"
+        assert (operation["operation"], operation["trigger"], operation["segmentIds"]) == ("merge", "manual", [1, 2])
+        assert operation["status"] == "success"
         assert found["layout"]["segments"]["1"]["terminated"]
         assert found["autoScale"]["policy"]["maxSegments"] == 1
         assert found["autoScale"]["blockedReason"] == "max_entry_buckets"
         assert "lastMergeAt" in found["autoScale"]
+
+
+@pytest.mark.serving(profile=PULSAR_5_0)
+async def test_5_0_1_shows_an_operation_by_hand_that_failed(bed: Bed) -> None:
+    bed.broker.cluster.scalable.create(NAME, 1)
+    rest = rest_of(bed)
+    for segment, text in ((0, None), (0, "Cannot split non-active segment: 0"), (9, "Segment not found: 9")):
+        await rest.call("POST", f"{STATS.removesuffix('stats')}split/{segment}")
+        last = (await rest.call("GET", STATS)).json["layout"]["lastOperation"]
+        error = None if text is None else f"java.lang.IllegalArgumentException: {text}"
+        assert (last["operation"], last["trigger"], last["segmentIds"]) == ("split", "manual", [segment])
+        assert (last["status"], last.get("error")) == ("failure" if error else "success", error)
+
+
+@pytest.mark.usefixtures("autojump_clock")
+@pytest.mark.serving(profile=PULSAR_5_0)
+async def test_5_0_1_shows_the_removal_of_sealed_segments_as_an_operation(bed: Bed) -> None:
+    topic = bed.broker.cluster.scalable.create(NAME)
+    bed.broker.cluster.controllers.lead(topic, bed.broker)
+    topic.split(0)
+    await trio.sleep(61)
+    last = (await rest_of(bed).call("GET", STATS)).json["layout"]["lastOperation"]
+    assert (last["operation"], last["trigger"], last["segmentIds"], last["status"]) == ("prune", "auto", [0], "success")
+
+
+@pytest.mark.serving(profile=PULSAR_5_0)
+async def test_5_0_1_says_which_active_segments_lack_a_subscription(bed: Bed) -> None:
+    topic = bed.broker.cluster.scalable.create(NAME, 2)
+    registrations = bed.broker.cluster.controllers.lead(topic, bed.broker).registrations
+    registrations.join("stream", "c", Silent(), 1, ordered=True)
+    registrations.join("checkpoint", "c", Silent(), 2, ordered=False)
+    wire = await bed.connect()
+    await wire.subscribe(topic=str(topic.segment_topic(topic.layout.segments[0])), name="queue", consumer_id=9)
+    topic.split(0)
+    found = (await rest_of(bed).call("GET", STATS)).json["subscriptions"]
+    shown = {name: (each["type"], each.get("uncoveredSegmentIds")) for name, each in found.items()}
+    assert shown == {"checkpoint": ("STREAM", None), "queue": ("QUEUE", [1, 2, 3]), "stream": ("STREAM", [1])}
+    blocked = {name: [part for part, each in of["segments"].items() if each["blocked"]] for name, of in found.items()}
+    assert blocked == {"checkpoint": [], "queue": [], "stream": ["2", "3"]}
+
+
+@pytest.mark.usefixtures("autojump_clock")
+@pytest.mark.serving(profile=PULSAR_5_0)
+async def test_5_0_1_shows_the_load_of_a_segment_and_its_age_once_it_is_measured(bed: Bed) -> None:
+    topic = bed.broker.cluster.scalable.create(NAME)
+    bed.broker.cluster.controllers.lead(topic, bed.broker)
+
+    async def shown() -> dict[str, Any]:
+        segment: dict[str, Any] = (await rest_of(bed).call("GET", STATS)).json["layout"]["segments"]["0"]
+        return segment
+
+    assert (await shown()).keys() == {"name", "state", "createdAt", "terminated", "entryBuckets", "ownerBroker"}
+    await trio.sleep(25)
+    load = (await shown())["load"]
+    assert load.pop("ageSeconds") == pytest.approx(5, abs=0.5)
+    assert load == {"msgRateIn": 0, "byteRateIn": 0, "msgRateOut": 0, "byteRateOut": 0}
 
 
 @pytest.mark.serving(profile=PULSAR_5_0)

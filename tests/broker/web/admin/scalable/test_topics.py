@@ -94,10 +94,39 @@ async def test_released_brokers_answer_500_to_a_change_that_does_not_fit(rest: R
 
 
 @pytest.mark.serving(profile=PROFILES["pulsar-5.0-m1"])
-async def test_the_milestone_has_no_routes_of_buckets_and_creates_topics_without_a_namespace(rest: Rest) -> None:
-    await rest.done("PUT", f"{ADMIN}/scalable/public/none/t")
-    assert "entryBucketSplits" not in (await rest.get(f"{ADMIN}/scalable/public/none/t"))["segments"]["0"]
-    assert (await rest.call("POST", f"{ADMIN}/scalable/public/none/t/rebucket/0?bucketCount=8")).status == 404
+async def test_the_milestone_has_no_buckets(rest: Rest) -> None:
+    await rest.done("PUT", f"{SCALABLE}/t")
+    record = await rest.get(f"{SCALABLE}/t")
+    assert "deleted" not in record
+    assert "entryBucketSplits" not in record["segments"]["0"]
+    assert (await rest.call("POST", f"{SCALABLE}/t/rebucket/0?bucketCount=8")).status == 404
+
+
+@pytest.mark.parametrize("profile", ["pulsar-5.0", "pulsar-5.0-m1"])
+async def test_released_brokers_create_topics_without_a_namespace(profile: str) -> None:
+    async with serving(profile=PROFILES[profile]) as bed:
+        await rest_of(bed).done("PUT", f"{ADMIN}/scalable/public/none/t")
+        assert await rest_of(bed).get(f"{ADMIN}/scalable/public/none") == ["topic://public/none/t"]
+
+
+@pytest.mark.parametrize(("segments", "splits"), [(1, [16384, 32768, 49152]), (4, [])])
+async def test_the_record_has_the_buckets_of_each_segment(rest: Rest, segments: int, splits: list[int]) -> None:
+    await rest.done("PUT", f"{SCALABLE}/t?numInitialSegments={segments}")
+    record = await rest.get(f"{SCALABLE}/t")
+    assert record["deleted"] is False
+    assert record["segments"]["0"]["entryBucketSplits"] == splits
+
+
+@pytest.mark.parametrize(("profile", "left"), [("pip", []), ("pulsar-5.0-m1", ["persistent://public/default/t"])])
+async def test_a_migrated_topic_is_deleted_with_its_persistent_topic_except_in_m1(
+    profile: str, left: list[str]
+) -> None:
+    async with serving(profile=PROFILES[profile]) as bed:
+        rest = rest_of(bed)
+        await rest.done("PUT", f"{TOPICS}/t")
+        await rest.done("POST", f"{SCALABLE}/t/migrate")
+        await rest.done("DELETE", f"{SCALABLE}/t")
+        assert await rest.get(TOPICS) == left
 
 
 async def test_a_topic_needs_a_namespace(rest: Rest) -> None:
