@@ -14,7 +14,8 @@ The first request is `hello`. An adapter that speaks this version answers
 A client of the WebSocket API adds `"url": "ws"`, and gets ws:// URLs to open. `topics` names the kinds that the client
 knows: classic ones, scalable ones (topic://), or both. `operations` are those that it has. `lacks` has a reason for
 each operation that it does not have, and for each option, named with a dot. A scenario that asks for something else is
-unsupported, with the reason. Options that are not in `lacks` must work.
+unsupported, with the reason. Options that are not in `lacks` must work. A client that knows proposals (PIPs) before a
+release of Pulsar has them adds their numbers, as in `"proposals": [491]`.
 """
 
 from __future__ import annotations
@@ -329,6 +330,8 @@ class Client:
     lacks: Mapping[str, str] = field(default_factory=dict)
     is_web: bool = False
     """True for a client of the WebSocket API."""
+    proposals: frozenset[int] = frozenset()
+    """Numbers of the proposals (PIPs) that the client knows before a release of Pulsar has them."""
 
 
 def greet(adapter: Adapter, seconds: float = 60.0) -> Client:
@@ -351,5 +354,8 @@ def greet(adapter: Adapter, seconds: float = 60.0) -> Client:
     url = told.get("url", "pulsar")
     if url not in ("pulsar", "ws"):
         raise AdapterFault(f"hello asks for unknown URLs: {url!r}")
+    proposals = told.get("proposals", [])
+    if not isinstance(proposals, list) or any(type(each) is not int for each in proposals):
+        raise AdapterFault(f"hello has no list of numbers in proposals: {proposals!r}")
     name, version = str(told.get("client", "?")), str(told.get("version", ""))
-    return Client(name, version, frozenset(operations), frozenset(topics), lacks, url == "ws")
+    return Client(name, version, frozenset(operations), frozenset(topics), lacks, url == "ws", frozenset(proposals))

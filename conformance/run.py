@@ -117,7 +117,7 @@ class Runner:
         """Run one scenario. The adapter stays for the next one."""
         begun, logged = time.monotonic(), self._log.stat().st_size if self._log.exists() else 0
         try:
-            side = self._sides.side(self._material if scenario.secured else None)
+            side = self._sides.side(self._material if scenario.secured else None, scenario.pip)
         except Unavailable as lack:
             return Result(scenario, Verdict.UNSUPPORTED, str(lack))
         side.begin()
@@ -158,6 +158,8 @@ class Runner:
             assert self.client is not None
             if scenario.topics not in self.client.topics:
                 raise Unsupported(f"the client has no {scenario.topics} topics")
+            if scenario.pip and scenario.pip not in self.client.proposals:
+                raise Unsupported(f"the client does not know PIP-{scenario.pip}")
             namespace = f"public/conformance-{uuid.uuid4().hex[:10]}"
             side.namespace(namespace)
             stage = Stage(adapter, self.client, side, self._spec, namespace, self._material, secured=scenario.secured)

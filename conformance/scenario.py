@@ -35,7 +35,8 @@ class Scenario:
     requirement: number in the specification's conformance checklist, or the PIP or command. sentence, source: what is
     tested, and where it stands. contradiction: a text that says something else, or "". may_break: rules of the linter
     that the scenario provokes. secured: whether the brokers have tokens and TLS. bug: a bug that the scenario
-    finds when it is planted, by `faulty` or, after the word raw, in the raw client of the kit's tests.
+    finds when it is planted, by `faulty` or, after the word raw, in the raw client of the kit's tests. pip: number of
+    the proposal that brokers and client must have, or 0.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Scenario:
     may_break: frozenset[str] = frozenset()
     secured: bool = False
     bug: str = ""
+    pip: int = 0
 
     @property
     def subject(self) -> str:
@@ -71,6 +73,7 @@ def scenario(
     may_break: Iterable[str] = (),
     secured: bool = False,
     bug: str = "",
+    pip: int = 0,
 ) -> Callable[[Callable[[Stage], None]], Callable[[Stage], None]]:
     """Make a function a scenario. The function's name, with hyphens, is the scenario's."""
 
@@ -78,7 +81,7 @@ def scenario(
         name = run.__name__.replace("_", "-")
         assert name not in SCENARIOS, name
         SCENARIOS[name] = Scenario(
-            name, requirement, sentence, source, run, contradiction, frozenset(may_break), secured, bug
+            name, requirement, sentence, source, run, contradiction, frozenset(may_break), secured, bug, pip
         )
         return run
 

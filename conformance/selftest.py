@@ -49,6 +49,7 @@ _HELLO: Final = {
     "topics": _NAMES,
     "operations": _NAMES,
     "lacks?": "object",
+    "proposals?": ["integer", "..."],
 }
 
 

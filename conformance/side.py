@@ -65,6 +65,7 @@ class Side(Protocol):
     def bring_back(self, broker: int) -> None: ...
     def advance(self, seconds: float) -> None: ...
     def cut(self) -> None: ...
+    def damage(self, topic: str, entries: int) -> None: ...
     def begin(self) -> None: ...
     def records(self) -> Sequence[CaptureRecord]: ...
 
@@ -72,7 +73,7 @@ class Side(Protocol):
 class Sides(Protocol):
     """Brokers for all scenarios: without authentication, and with it."""
 
-    def side(self, material: Material | None) -> Side: ...
+    def side(self, material: Material | None, pip: int = 0) -> Side: ...
 
 
 class RestSide:
@@ -236,6 +237,10 @@ class OurBrokers(RestSide):
             self._broker.kill(number)
             self._broker.bring_back(number)
 
+    def damage(self, topic: str, entries: int) -> None:
+        """Give the next entries of a topic a wrong checksum on their way to clients."""
+        self._broker.faults.add("corrupt", "MESSAGE", topic=topic, count=entries)
+
 
 class GivenBroker(RestSide):
     """A running broker, behind a proxy that records the frames."""
@@ -268,6 +273,9 @@ class GivenBroker(RestSide):
 
     def cut(self) -> None:
         raise Unavailable("needs a broker whose connections the kit can end")
+
+    def damage(self, topic: str, entries: int) -> None:
+        raise Unavailable("needs a broker whose frames the kit can damage")
 
 
 def admin_path(topic: str) -> str:
@@ -310,9 +318,17 @@ class OurSides:
         self._of_open = stack.enter_context(ExitStack())
         self._open: OurBrokers | None = None
         self._secured: OurBrokers | None = None
+        self._proposing: dict[int, OurBrokers] = {}
 
-    def side(self, material: Material | None) -> Side:
-        """Return brokers that let everybody in, or those with the tokens and certificates of `material`."""
+    def side(self, material: Material | None, pip: int = 0) -> Side:
+        """Return brokers that let everybody in, or those with the tokens and certificates of `material`.
+
+        With `pip`, return brokers of their own that have this proposal, and let everybody in.
+        """
+        if pip:
+            if pip not in self._proposing:
+                self._proposing[pip] = self._started(self._stack, {}, pip=pip)
+            return self._proposing[pip]
         if material is None:
             if self._open is None or self._open.clock_moved:  # clients compare the broker's time with their own
                 self._of_open.close()
@@ -321,11 +337,11 @@ class OurSides:
         self._secured = self._secured or self._started(self._stack, material.settings(), material.token)
         return self._secured
 
-    def _started(self, stack: ExitStack, settings: Mapping[str, str], token: str = "") -> OurBrokers:
+    def _started(self, stack: ExitStack, settings: Mapping[str, str], token: str = "", pip: int = 0) -> OurBrokers:
         brokers = running(
             profile=self._profile,
             max_protocol_version=self._max_protocol_version,
-            pip=self._pip,
+            pip=[*self._pip, *([pip] if pip else [])],
             brokers=self._number,
             set={**_SETTINGS, **settings},
         )
@@ -345,12 +361,14 @@ def our_brokers(
 
 
 class GivenSides:
-    """A running broker for all scenarios but the secured ones."""
+    """A running broker for all scenarios but those that need tokens and TLS, or a proposal."""
 
     def __init__(self, broker: GivenBroker) -> None:
         self._broker = broker
 
-    def side(self, material: Material | None) -> Side:
+    def side(self, material: Material | None, pip: int = 0) -> Side:
+        if pip:
+            raise Unavailable(f"needs a broker with PIP-{pip}, which the kit starts")
         if material is not None:
             raise Unavailable("needs a broker with tokens and TLS, which the kit starts")
         return self._broker

@@ -10,6 +10,7 @@ from pulsarium.broker.config.meaning import ConfigError
 
 BACKLOG_AGE: Final = 488
 TOKEN_KEYS: Final = 490
+MESSAGE_PERMITS: Final = 491
 
 
 class Proposal(NamedTuple):
@@ -17,7 +18,7 @@ class Proposal(NamedTuple):
 
     status: what became of the proposal, at the time of writing.
     does: what the switch does, in one sentence without its end.
-    draft_fields: fields of commands that exist only in a draft of the protocol, such as "CommandMessage.permits".
+    draft_fields: fields of commands that exist only in a draft of the protocol, such as CommandMessage.message_permits.
     Frames carry them while the proposal is on, under numbers that the final protocol may change.
     """
 
@@ -46,6 +47,13 @@ PROPOSALS: Final[Mapping[int, Proposal]] = MappingProxyType(
                 "Rotation of the keys of tokens without downtime",
                 "proposed, and in no release of Pulsar",
                 "Verify tokens with several keys, which are found by kid and read again while the broker runs",
+            ),
+            Proposal(
+                MESSAGE_PERMITS,
+                "Exact return of permits",
+                "proposed, and in no release of Pulsar",
+                "Tell in each MESSAGE how many permits the broker took for it",
+                ("CommandMessage.message_permits",),
             ),
         )
     }

@@ -171,8 +171,13 @@ class OutgoingFrames:
         consumer_epoch: int | None,
         deliveries: Sequence[Delivery],
         bare: Callable[[bytes], bytes] | None,
+        *,
+        tells_permits: bool = False,
     ) -> None:
-        """Add MESSAGE for each delivery. `bare` strips what the client does not know from an entry."""
+        """Add MESSAGE for each delivery. `bare` strips what the client does not know from an entry.
+
+        With `tells_permits`, each MESSAGE has the permits that it cost, unless it cost none.
+        """
         base, add, size = self._message, self.parts.append, self.size
         message = base.message
         message.consumer_id = consumer_id
@@ -180,15 +185,19 @@ class OutgoingFrames:
         if consumer_epoch is not None:
             message.consumer_epoch = consumer_epoch
         message_id = message.message_id
-        was_redelivered, cuts = False, len(deliveries) >= MANY
+        was_redelivered, cuts = False, len(deliveries) >= MANY and not tells_permits
         cut_at, entry_size, continued, start, before, after = (-1, -1), -1, 0, b"", b"", b""
-        for position, entry, _, redelivery_count, ack_set in deliveries:
+        for position, entry, permits, redelivery_count, ack_set in deliveries:
             ledger_id, entry_id = position
             if redelivery_count:
                 message.redelivery_count = redelivery_count
             elif was_redelivered:
                 message.ClearField("redelivery_count")
             was_redelivered = redelivery_count > 0
+            if tells_permits and permits > 0:
+                message.message_permits = permits
+            elif tells_permits:
+                message.ClearField("message_permits")
             if bare is not None:
                 entry = bare(entry)
             if cuts and not (was_redelivered or ack_set):  # nearly all: only the last byte of the entry id changes
@@ -208,6 +217,8 @@ class OutgoingFrames:
             add(entry)
             size += len(head) + len(entry)
         self.size = size
+        if tells_permits:
+            message.ClearField("message_permits")
         if was_redelivered:
             message.ClearField("redelivery_count")
         if consumer_epoch is not None:

@@ -10,6 +10,7 @@ from pulsarium.broker.auth.identity import NOBODY, Certificate, Principal
 from pulsarium.broker.auth.login import Login
 from pulsarium.broker.cluster import Broker
 from pulsarium.broker.config.profile import Profile
+from pulsarium.broker.config.proposals import MESSAGE_PERMITS
 from pulsarium.broker.logs import PartLog
 from pulsarium.broker.model.client import AssignedBroker, Delivery
 from pulsarium.broker.model.errors import BrokerServiceError
@@ -339,7 +340,10 @@ class Session(ProducerClient):
         if not capabilities.takes_batches and any(delivery.messages > 1 for delivery in deliveries):
             self.close("a batch for a client that cannot take one")
             return
-        self.outgoing.messages(consumer_id, partition, consumer_epoch, deliveries, capabilities.bare)
+        tells_permits = self.profile.has(MESSAGE_PERMITS)
+        self.outgoing.messages(
+            consumer_id, partition, consumer_epoch, deliveries, capabilities.bare, tells_permits=tells_permits
+        )
         self._sent()
 
     def producer_success(

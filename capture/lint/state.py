@@ -262,7 +262,9 @@ def _chunk(producer: Producer, metadata: Any, size: int) -> None:
 
 
 def messages_of(frame: Frame) -> int:
-    """Return the number of permits that a MESSAGE uses."""
+    """Return the number of permits that a MESSAGE uses. A broker with PIP-491 says it."""
+    if frame.body.message_permits:
+        return int(frame.body.message_permits)
     if frame.body.ack_set:
         return bits_of(frame.body.ack_set).bit_count()
     return messages_in(frame.entry) or 1

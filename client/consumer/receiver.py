@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -28,6 +29,9 @@ from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.errors import EntryError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
+logger: logging.Logger = logging.getLogger(__name__)
+
+MOST_PERMITS = 2**31 - 1  # of a FLOW, and of a MESSAGE (PIP-491)
 MOST_UNASKED = 1000  # entries beyond the size of the queue; a broker reads 100 at a time (dispatcherMaxReadBatchSize)
 
 
@@ -235,7 +239,7 @@ class Receiver:
             return
         # PIP-84: sent before a rewind
         if self.epoch and command.HasField("consumer_epoch") and command.consumer_epoch < self.epoch:
-            self._free(_charged(command, trailing))
+            self._free(_charged(command, trailing, is_intact=False))
             return
         message_id = MessageId.from_data(command.message_id)
         self.last_seen = message_id.entry
@@ -256,7 +260,8 @@ class Receiver:
             if error.validation_error == pb.CommandAck.DecryptionError:
                 self._chunks.fail(parse_metadata(trailing), acknowledge=True)
             self._acknowledge(message_id, error.validation_error)
-            self._free(_charged(command, trailing))
+            is_intact = error.validation_error != pb.CommandAck.ChecksumMismatch
+            self._free(_charged(command, trailing, is_intact=is_intact))
             self._onlooker.nothing(self.last_seen)
         except Exception as error:  # no key, or an error of the application's processor: `receive` raises it
             told = 0
@@ -264,7 +269,7 @@ class Receiver:
                 self._queue.append(ReceiveFailure(message_id, error))
                 self._wake(self)
                 told = 1
-            self._free(_charged(command, trailing) - told)
+            self._free(_charged(command, trailing, is_intact=True) - told)
             if not told:
                 self._onlooker.nothing(self.last_seen)
         else:
@@ -273,7 +278,7 @@ class Receiver:
                 self._owner.refuse(InvalidMessage(text))
                 return
             wanted = found if self.start is None else self._wanted(self.start, message_id.entry, found)
-            if unused := _left(ack_set, decoded.metadata) - len(wanted):
+            if unused := _agreed(command, _left(ack_set, decoded.metadata)) - len(wanted):
                 self._free(unused)
             self._deliver(message_id, decoded, wanted, command.redelivery_count)
 
@@ -373,7 +378,7 @@ class Receiver:
 
     def _flow(self, permits: int) -> None:
         if permits > 0 and self._is_open:
-            self._send(commands.flow(self._consumer_id, permits))
+            self._send(commands.flow(self._consumer_id, min(permits, MOST_PERMITS)))
 
     def _send(self, command: pb.BaseCommand) -> None:
         if self._connection is not None:
@@ -384,12 +389,28 @@ class Receiver:
         return DEFAULT_MAX_MESSAGE_SIZE if self._connection is None else self._connection.max_message_size
 
 
-def _charged(command: pb.CommandMessage, entry: bytes) -> int:
-    """Return the permits that the broker counted for an entry that is not decoded."""
+def _charged(command: pb.CommandMessage, entry: bytes, *, is_intact: bool) -> int:
+    """Return the permits that the broker counted for an entry that is not decoded.
+
+    The command of a new broker says them (PIP-491). Only metadata that is surely intact may contradict it.
+    """
+    if not is_intact and 0 < command.message_permits <= MOST_PERMITS:
+        return command.message_permits
     try:
-        return _left(command.ack_set, parse_metadata(entry))
+        left = _left(command.ack_set, parse_metadata(entry))
     except EntryError:
-        return 1
+        left = 1
+    return _agreed(command, left)
+
+
+def _agreed(command: pb.CommandMessage, left: int) -> int:
+    """Return `left`, the permits by the metadata, and log a command that says another number (PIP-491)."""
+    if command.HasField("message_permits") and command.message_permits != left:
+        logger.warning(
+            "entry %d:%d: the broker says %d permits, and the entry has %d messages to deliver: %d go back",
+            *(command.message_id.ledgerId, command.message_id.entryId, command.message_permits, left, left),
+        )
+    return left
 
 
 def _left(ack_set: Sequence[int], metadata: pb.MessageMetadata) -> int:

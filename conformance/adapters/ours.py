@@ -140,7 +140,8 @@ class Adapter:
         number, name = request["id"], request["do"]
         if name == "hello":
             about = {"protocol": PROTOCOL, "client": "Pulsarium", "version": VERSION, "topics": ["classic", "scalable"]}
-            return {"id": number, "ok": {**about, "operations": sorted(self._operations)}}
+            known = {"operations": sorted(self._operations), "proposals": [491]}
+            return {"id": number, "ok": {**about, **known}}
         if name not in self._operations:
             return {"id": number, "unsupported": f"no operation {name}"}
         try:

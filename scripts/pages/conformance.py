@@ -64,8 +64,9 @@ The kit chooses handles (`as`). The adapter chooses message ids and checkpoints,
 is answered with `protocol` ({protocol}), `client`, `version`, and `topics`, the kinds of topics that the client
 knows: `classic`, `scalable` (topic://), or both. `operations` names the operations that the client has, and `lacks`
 says why it does not have an operation or an option (`operation.option`). A scenario that needs one of these is
-unsupported. Every other option must work. `send` publishes all its messages at once, in order. An adapter runs many
-scenarios one after another; the kit closes what a scenario has opened.
+unsupported. Every other option must work. `proposals` has the numbers of the [proposals](proposals.md) that the client
+knows before a release of Pulsar has them, and other clients need not name it. `send` publishes all its messages at
+once, in order. An adapter runs many scenarios one after another; the kit closes what a scenario has opened.
 
 An error has one of these kinds: {kinds}.
 

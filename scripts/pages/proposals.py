@@ -19,7 +19,8 @@ def proposals_page() -> str:
 
 
 def _row(proposal: Proposal) -> str:
-    keys = (f"`{key.name}`" for key in documented_keys().values() if key.meaning.proposal == proposal.number)
+    own = (key.name for key in documented_keys().values() if key.meaning.proposal == proposal.number)
+    keys = ", ".join(f"`{name}`" for name in own) or "none"
     fields = ", ".join(f"`{field}`" for field in proposal.draft_fields) or "none"
     link = f"[{proposal}]({PIPS.format(number=proposal.number)})"
-    return f"| {link} | {proposal.title} | {proposal.status} | {proposal.does}. | {', '.join(keys)} | {fields} |\n"
+    return f"| {link} | {proposal.title} | {proposal.status} | {proposal.does}. | {keys} | {fields} |\n"

@@ -40,7 +40,7 @@ class PlayedSide:
         self.asked: list[tuple[Any, ...]] = []
         self._frames = frames
 
-    def side(self, material: object) -> PlayedSide:
+    def side(self, material: object, pip: int = 0) -> PlayedSide:
         return self
 
     def begin(self) -> None: ...

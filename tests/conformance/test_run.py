@@ -182,6 +182,8 @@ def test_errors_of_an_adapter_have_types(tmp_path: Path) -> None:
         ("lacks", ["seek"], "no object of reasons"),
         ("lacks", {"fly": "no wings"}, "unknown operations or options: fly"),
         ("url", "http", "unknown URLs"),
+        ("proposals", ["PIP-491"], "no list of numbers in proposals"),
+        ("proposals", 491, "no list of numbers in proposals"),
     ],
 )
 def test_a_hello_of_another_shape_is_refused(field: str, value: object, error: str, tmp_path: Path) -> None:
@@ -198,6 +200,18 @@ def test_what_an_adapter_started_ends_with_it(tmp_path: Path) -> None:
     running = Adapter([sys.executable, "-c", program], tmp_path / "log")
     running.stop()
     assert running.has_ended
+
+
+@pytest.mark.parametrize(
+    ("known", "verdict", "reason"),
+    [([], Verdict.UNSUPPORTED, "the client does not know PIP-491"), ([491], Verdict.PASS, "")],
+)
+def test_a_scenario_of_a_proposal_needs_a_client_that_knows_it(
+    known: list[int], verdict: Verdict, reason: str, tmp_path: Path
+) -> None:
+    about = {"protocol": 2, "topics": ["classic"], "operations": ["open", "close", "producer"], "proposals": known}
+    result = play(tmp_path, opens, adapter(hello={"ok": about}), pip=491)
+    assert (result.verdict, result.reason) == (verdict, reason)
 
 
 def test_a_client_of_other_topics_opens_nothing(tmp_path: Path) -> None:

@@ -30,6 +30,12 @@ def test_brokers_of_the_kit_take_proposals() -> None:
     assert (shown["profile"], shown["proposals"]) == ("pulsar-4.2", ["PIP-490"])
 
 
+def test_only_brokers_of_their_own_have_the_proposal_of_a_scenario() -> None:
+    with our_brokers("pulsar-4.2", number=1) as sides:
+        shown = [sides.side(None, pip).call("GET", "/pulsarium/topics")["proposals"] for pip in (491, 0)]
+    assert shown == [["PIP-491"], []]
+
+
 @pytest.mark.heavy
 def test_frames_of_a_running_broker_are_read(tmp_path: Path) -> None:
     names = ("a-message-compressed-with-lz4", "without-batches-each-message-is-an-entry", "a-compacted-batch*")
@@ -38,11 +44,21 @@ def test_frames_of_a_running_broker_are_read(tmp_path: Path) -> None:
 
 @pytest.mark.heavy
 def test_what_a_running_broker_cannot_do_is_unsupported(tmp_path: Path) -> None:
-    names = ("routing-lazy-producers", "a-token-is-accepted", "topics-are-found-*", "unconfirmed-*")
+    names = (
+        "routing-lazy-producers",
+        "a-token-is-accepted",
+        "topics-are-found-*",
+        "unconfirmed-*",
+        "a-damaged-batch-*",
+    )
     found = {result.scenario.name: (result.verdict, result.reason) for result in play(tmp_path, *names)}
     assert found == {
         "routing-lazy-producers": (Verdict.UNSUPPORTED, "needs a broker of Pulsar 5"),
         "a-token-is-accepted": (Verdict.UNSUPPORTED, "needs a broker with tokens and TLS, which the kit starts"),
+        "a-damaged-batch-gives-its-permits-back": (
+            Verdict.UNSUPPORTED,
+            "needs a broker with PIP-491, which the kit starts",
+        ),
         "topics-are-found-from-either-broker": (Verdict.UNSUPPORTED, "needs 2 brokers"),
         "unconfirmed-messages-are-sent-again": (
             Verdict.UNSUPPORTED,

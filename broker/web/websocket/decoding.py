@@ -63,13 +63,14 @@ class ReceivedMessage:
 
 
 class EntryPlace(NamedTuple):
-    """The place of an entry, and its redeliveries."""
+    """The place of an entry, and what else its MESSAGE says of it."""
 
     ledger_id: int
     entry_id: int
     partition: int
     redelivery_count: int
     ack_set: Sequence[int]
+    permits: int = 1  # to give back for an entry that cannot be read: what MESSAGE says (PIP-491), or 1
 
     def id(self, batch_index: int = -1, batch_size: int = 0) -> MessageId:
         return MessageId(self.ledger_id, self.entry_id, self.partition, batch_index, batch_size)

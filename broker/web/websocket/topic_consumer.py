@@ -152,7 +152,8 @@ class TopicConsumer:
             return  # sent before the redelivery that the client asked for
         found = message.message_id
         ledger, entry = found.ledgerId, found.entryId
-        place = EntryPlace(ledger, entry, self.topic.partition_index, message.redelivery_count, tuple(message.ack_set))
+        told = message.redelivery_count, tuple(message.ack_set), message.message_permits or 1
+        place = EntryPlace(ledger, entry, self.topic.partition_index, *told)
         self._arrived.append((place, stored))
         if len(self._arrived) == 1:  # no thread takes an earlier entry apart
             self._take_apart()
@@ -205,7 +206,7 @@ class TopicConsumer:
             where = {"ledger": place.ledger_id, "entry": place.entry_id}
             log.warning("an entry cannot be read", topic=self.topic, **where, reason=messages)
             self.acknowledge([place.id()], pb.CommandAck.BatchDeSerializeError)
-            self.took(1)
+            self.took(place.permits)
             return
         action = self._options.crypto_action
         for each in messages:

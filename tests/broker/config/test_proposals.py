@@ -10,6 +10,7 @@ from pulsarium.broker.config import PIP, PROFILES, ConfigError, load, profile_of
 from pulsarium.broker.config.keys import documented_keys
 from pulsarium.broker.config.proposals import BACKLOG_AGE, PROPOSALS, TOKEN_KEYS, proposals_of
 from pulsarium.broker.testing import running
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.web.admin.rest import Rest
 
 WITH_KEYS = profile_of("pip", pip=[TOKEN_KEYS])
@@ -22,7 +23,7 @@ def test_proposals_are_numbers_or_texts() -> None:
 
 @pytest.mark.parametrize("given", ["999", "", "PIP-490", "0490"])
 def test_a_proposal_that_is_not_declared_is_refused(given: str) -> None:
-    with pytest.raises(ConfigError, match=f"no PIP {given} can be switched on here; there are 488, 490"):
+    with pytest.raises(ConfigError, match=f"no PIP {given} can be switched on here; there are 488, 490, 491"):
         profile_of("pip", pip=[given])
 
 
@@ -36,9 +37,15 @@ def test_a_switch_adds_to_the_proposals_of_a_release() -> None:
     assert (profile.has(BACKLOG_AGE), profile.has(TOKEN_KEYS)) == (True, True)
 
 
-def test_each_key_of_a_proposal_names_one_that_is_declared() -> None:
+def test_each_proposal_has_keys_or_draft_fields_and_each_key_a_declared_proposal() -> None:
     named = {key.meaning.proposal for key in documented_keys().values()} - {0}
-    assert named == PROPOSALS.keys()
+    assert named | {each.number for each in PROPOSALS.values() if each.draft_fields} == PROPOSALS.keys()
+
+
+def test_each_draft_field_is_a_field_of_a_command() -> None:
+    fields = [field.split(".") for each in PROPOSALS.values() for field in each.draft_fields]
+    messages = pb.DESCRIPTOR.message_types_by_name
+    assert [name for message, name in fields if name not in messages[message].fields_by_name] == []
 
 
 def test_a_key_of_a_proposal_that_is_off_cannot_be_set() -> None:

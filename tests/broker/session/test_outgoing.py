@@ -24,22 +24,30 @@ deliveries = st.builds(
     st.one_of(st.just(()), st.just(()), st.lists(st.integers(-(2**63), 2**63 - 1), max_size=2)),
 )
 calls = st.tuples(
-    st.integers(0, 2), st.integers(-1, 3), st.one_of(st.none(), st.integers(0, 3)), st.lists(deliveries, max_size=12)
+    st.integers(0, 2),
+    st.integers(-1, 3),
+    st.one_of(st.none(), st.integers(0, 3)),
+    st.lists(deliveries, max_size=12),
+    st.booleans(),
 )
 
 
 @given(st.lists(calls, max_size=5))
-def test_nothing_of_one_message_shows_in_the_next(program: list[tuple[int, int, int | None, list[Delivery]]]) -> None:
+def test_nothing_of_one_message_shows_in_the_next(
+    program: list[tuple[int, int, int | None, list[Delivery], bool]],
+) -> None:
     outgoing, expected = OutgoingFrames(), b""
-    for consumer_id, partition, epoch, batch in program:
-        outgoing.messages(consumer_id, partition, epoch, batch, None)
-        for position, entry, _, count, ack_set in batch:
+    for consumer_id, partition, epoch, batch, tells_permits in program:
+        outgoing.messages(consumer_id, partition, epoch, batch, None, tells_permits=tells_permits)
+        for position, entry, permits, count, ack_set in batch:
             message_id = {"ledgerId": position.ledger_id, "entryId": position.entry_id, "partition": partition}
             base = command(Type.MESSAGE, consumer_id=consumer_id, message_id=message_id, ack_set=ack_set)
             if count:
                 base.message.redelivery_count = count
             if epoch is not None:
                 base.message.consumer_epoch = epoch
+            if tells_permits and permits:
+                base.message.message_permits = permits
             expected += frame(base.SerializeToString(), entry)
     assert outgoing.size == len(expected)
     assert outgoing.take() == expected

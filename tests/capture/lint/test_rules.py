@@ -114,6 +114,17 @@ def test_frames_that_cross_a_close_are_not_judged() -> None:
     assert broken(talk.records) == []
 
 
+@pytest.mark.parametrize(("fields", "rules"), [({"message_permits": 100}, []), ({}, ["flow-overflow"])])
+def test_a_broker_with_pip_491_says_what_a_damaged_entry_cost(fields: dict[str, int], rules: list[str]) -> None:
+    talk = Talk()
+    talk.greet()
+    talk.subscribe(permits=2**31 - 1)
+    talk.broker("MESSAGE", b"damaged", consumer_id=1, message_id=(1, 0), **fields)
+    talk.client("FLOW", consumer_id=1, messagePermits=100)
+    found = [rule for _, rule, side in broken(talk.records) if side is CLIENT]
+    assert found == rules
+
+
 @pytest.mark.parametrize("judging", [True, False])
 def test_memory_does_not_follow_the_messages(judging: bool) -> None:
     talk = Talk()

@@ -179,6 +179,79 @@ def test_a_reader_that_lost_its_connection_goes_on_where_it_was() -> None:
     assert fed.receiver.start == Start(MessageId(1, 4))
 
 
+# ---- the permits that the broker says it took (PIP-491)
+
+
+def damaged(entry: bytes, at: int = -1) -> bytes:
+    """Return the entry with another byte, which its checksum does not fit."""
+    changed = bytearray(entry)
+    changed[at] ^= 0xFF
+    return bytes(changed)
+
+
+METADATA = 10  # the place of an entry's metadata, behind magic number, checksum and size
+TEN = batch_of(*[b"%d" % number for number in range(10)])
+UNREADABLE = {
+    "checksum": damaged(TEN),
+    "metadata": damaged(TEN, METADATA),
+    "size of metadata": damaged(TEN, METADATA - 4),
+    "decompression": plain(b"no LZ4", num_messages_in_batch=10, compression=pb.LZ4, uncompressed_size=100),
+    "batch": plain(b"no batch", num_messages_in_batch=10),
+}
+
+
+@pytest.mark.parametrize("fault", UNREADABLE)
+def test_an_unreadable_entry_gives_back_what_the_broker_took(fault: str) -> None:
+    fed = Fed(receiver_queue_size=1)
+    fed.feed(UNREADABLE[fault], message_permits=10)
+    assert (fed.data(), fed.connection.permits) == ([], 1 + 10)
+
+
+def test_a_damaged_part_of_a_batch_gives_back_the_permits_of_the_part() -> None:
+    fed = Fed(receiver_queue_size=1)
+    fed.feed(damaged(TEN, METADATA - 4), ack_set=ack_set([0, 2, 5]), message_permits=3)
+    assert fed.connection.permits == 1 + 3
+
+
+def test_a_damaged_message_before_an_epoch_gives_back_what_the_broker_took() -> None:
+    fed = Fed(receiver_queue_size=1)
+    fed.receiver.epoch = 2
+    fed.feed(damaged(TEN, METADATA - 4), consumer_epoch=1, message_permits=10)
+    assert fed.connection.permits == 1 + 10
+
+
+@pytest.mark.parametrize(("fields", "back"), [({}, 1), ({"message_permits": 0}, 1), ({"message_permits": 2**31}, 1)])
+def test_permits_that_cannot_be_are_not_given_back(fields: dict[str, int], back: int) -> None:
+    fed = Fed(receiver_queue_size=1)
+    fed.feed(damaged(TEN, METADATA - 4), **fields)
+    assert fed.connection.permits == 1 + back
+
+
+@pytest.mark.parametrize("said", [0, 9, 11, 2**32 - 1])
+def test_where_the_entry_contradicts_the_broker_its_messages_count(said: int, caplog: pytest.LogCaptureFixture) -> None:
+    fed = Fed(receiver_queue_size=1)
+    fed.feed(TEN, message_permits=said)
+    fed.feed(UNREADABLE["batch"], 1, message_permits=said)
+    assert len(fed.data()) == 10
+    assert fed.connection.permits == 1 + 10 + 10
+    warning = f"the broker says {said} permits, and the entry has 10 messages to deliver: 10 go back"
+    assert [record.getMessage() for record in caplog.records] == [f"entry 1:{number}: {warning}" for number in (0, 1)]
+
+
+def test_permits_of_a_former_consumer_are_not_given_to_its_successor() -> None:
+    """The connection stays: the broker closed the consumer alone."""
+    fed = Fed(receiver_queue_size=10)
+    fed.feed(damaged(TEN), message_permits=4)  # less than half of the queue, so the permits wait
+    fed.feed(batch_of(b"0", b"1"), 1, message_permits=2)
+    fed.receiver.on_lost(ConnectError())
+    assert (fed.connection.permits, len(fed.receiver)) == (10, 0)
+    fed.open()
+    assert fed.connection.permits == 10 + 10
+    fed.feed(batch_of(*[b"x"] * 4), 2, message_permits=4)
+    assert len(fed.data()) == 4
+    assert fed.connection.permits == 10 + 10
+
+
 entries = st.one_of(
     st.builds(plain, st.just(b"m")),
     st.lists(st.booleans(), min_size=1, max_size=5).map(lambda gone: compacted(*gone)),
@@ -193,8 +266,11 @@ entries = st.one_of(
     st.integers(1, 10),
     st.lists(st.tuples(entries, st.sets(st.integers(0, 4), min_size=1), st.booleans()), max_size=20),
     st.booleans(),
+    st.booleans(),
 )
-def test_every_permit_comes_back(size: int, fed_entries: list[tuple[bytes, set[int], bool]], skip_first: bool) -> None:
+def test_every_permit_comes_back(
+    size: int, fed_entries: list[tuple[bytes, set[int], bool]], skip_first: bool, said: bool
+) -> None:
     start = Start(MessageId(1, 0, -1, 1)) if skip_first else None
     fed = Fed(start, receiver_queue_size=size)
     charged = 0
@@ -202,11 +278,11 @@ def test_every_permit_comes_back(size: int, fed_entries: list[tuple[bytes, set[i
         count = pb.MessageMetadata.FromString(entry[10 : 10 + int.from_bytes(entry[6:10], "big")]).num_messages_in_batch
         left = {index for index in left if index < count}
         if partly and count > 1 and left:
-            fed.feed(entry, number, ack_set=ack_set(left))
-            charged += len(left)
+            permits, fields = len(left), {"ack_set": ack_set(left)}
         else:
-            fed.feed(entry, number)
-            charged += count
+            permits, fields = count, {}
+        charged += permits
+        fed.feed(entry, number, **fields, **({"message_permits": permits} if said else {}))
     while fed.receiver:
         with contextlib.suppress(CryptoError):
             fed.receiver.take()

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from pulsarium.broker.testing.starting import Running
@@ -25,14 +26,24 @@ def block(part: str) -> str:
     return found
 
 
-def test_the_commands_show_the_age_of_a_backlog() -> None:
-    asked = serve.make_context("serve", shlex.split(block("--pip 488 "))[2:]).params
-    lines = [shlex.split(line, comments=True)[1:] for line in block("topics stats").splitlines()]
+def outputs(switch: str, part: str) -> list[str]:
+    """Return what the commands of a block print on a broker that the block with the switch starts."""
+    asked = serve.make_context("serve", shlex.split(block(f"serve {switch}"))[2:]).params
+    lines = [shlex.split(line, comments=True)[1:] for line in block(part).splitlines()]
     with Running(gather(asked, free_ports=True)[0]) as broker:
         where = {"PULSARIUM_ADMIN_URL": broker.admin_url, "PULSARIUM_SERVICE_URL": broker.service_url}
         ran = [CliRunner().invoke(cli, words, prog_name="pulsarium", env=where) for words in lines]
     assert [each.output for each in ran if each.exit_code] == []
-    assert '"oldestBacklogMessageAgeSeconds" : 3600' in ran[-1].output
+    return [each.output for each in ran]
+
+
+def test_the_commands_show_the_age_of_a_backlog() -> None:
+    assert '"oldestBacklogMessageAgeSeconds" : 3600' in outputs("--pip 488 ", "topics stats")[-1]
+
+
+def test_the_commands_show_the_permits_of_a_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "message_permits=1" in outputs("--pip 491", "orders.pulscap")[-1]
 
 
 def test_the_program_has_both_keys_between(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import trio
 
 from pulsarium.broker.auth.tls import TlsContext
 from pulsarium.broker.cluster import Broker
-from pulsarium.broker.config import Config
+from pulsarium.broker.config import PIP, Config, Profile
 from pulsarium.broker.server import bind
 from pulsarium.broker.storage.interface import Storage
 from pulsarium.broker.web.http.server import serve_http
@@ -48,10 +48,13 @@ class Served:
 
 @asynccontextmanager
 async def served(
-    config: Config | None = None, tls: TlsContext | None = None, storage: Storage | None = None
+    config: Config | None = None,
+    tls: TlsContext | None = None,
+    storage: Storage | None = None,
+    profile: Profile = PIP,
 ) -> AsyncIterator[Served]:
     with trio.fail_after(HANGS), bind("127.0.0.1", 0, "--http-port") as sock:
-        async with serving(config, storage=storage) as bed, trio.open_nursery() as nursery:
+        async with serving(config, storage=storage, profile=profile) as bed, trio.open_nursery() as nursery:
             scope = trio.CancelScope()
             served = Served(bed.broker, sock.getsockname()[1], scope)
 

@@ -23,7 +23,7 @@ from wsproto.events import (
     TextMessage,
 )
 
-from pulsarium.broker.config import Config
+from pulsarium.broker.config import PIP, Config, Profile
 from pulsarium.broker.storage.interface import Storage
 from tests.broker.web.http.served import Served, served
 
@@ -140,9 +140,11 @@ class Client:
 
 
 @asynccontextmanager
-async def websockets(config: Config | None = None, storage: Storage | None = None) -> AsyncIterator[Client]:
+async def websockets(
+    config: Config | None = None, storage: Storage | None = None, profile: Profile = PIP
+) -> AsyncIterator[Client]:
     """Serve a broker on a port, and yield its WebSocket clients."""
-    async with served(config, storage=storage) as http:
+    async with served(config, storage=storage, profile=profile) as http:
         client = Client(http)
         try:
             yield client

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pytest
 import trio
 
-from pulsarium.broker.config import Config
+from pulsarium.broker.config import Config, profile_of
 from pulsarium.broker.web.websocket import consumer as websocket_consumer
 from pulsarium.broker.web.websocket import decoding
 from pulsarium.proto.compression import compress, decompress
@@ -103,6 +103,16 @@ async def test_a_batch_that_cannot_be_read_is_skipped(caplog: pytest.LogCaptureF
         await wire.publish(plain(b"no batch", num_messages_in_batch=3), plain(b"good"))
         assert await consumer.texts(1) == ["good"]
         assert "an entry cannot be read" in caplog.text
+        nursery.cancel_scope.cancel()
+
+
+async def test_with_pip_491_an_unreadable_batch_gives_all_its_permits_back() -> None:
+    async with websockets(profile=profile_of("pip", pip=[491])) as client, trio.open_nursery() as nursery:
+        consumer = await client.talk(CONSUMER, "receiverQueueSize=2")
+        wire = await Bed(client.broker, nursery).connect()
+        await wire.producer()
+        await wire.publish(*[plain(b"no batch", num_messages_in_batch=3)] * 2, plain(b"good"))
+        assert await consumer.texts(1) == ["good"]
         nursery.cancel_scope.cancel()
 
 
