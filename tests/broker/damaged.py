@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-
-import trio.testing
 
 from pulsarium.broker.storage import index
 from pulsarium.broker.storage.database import DATABASE_NAME, applied
@@ -15,15 +12,6 @@ from pulsarium.broker.storage.entry_log import Tail
 from pulsarium.broker.storage.log_files import LogFiles
 from pulsarium.broker.storage.record import ROW_HEAD_BYTES
 from pulsarium.broker.storage.unapplied import recovered
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Wait for a condition that a thread of the store brings about, for at least 30 seconds."""
-    for _ in range(30_000):
-        if condition():
-            return
-        await trio.testing.wait_all_tasks_blocked(0.001)
-    raise AssertionError("it does not come to that")
 
 
 def flip(data: Path, entry: int) -> None:

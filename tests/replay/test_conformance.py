@@ -1,4 +1,4 @@
-"""Fresh brokers must answer the recorded scenarios as the recorded broker did, docs/differences.md apart.
+"""Fresh brokers must answer the recorded scenarios as a real 4.2.4 and 5.0.1 did, docs/differences.md apart.
 
 A fresh broker must answer the scenarios of scalable topics as a real 5.0.1 and a real 5.0.0-M1 did, in the same way.
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pulsarium.conformance.recordings.record import scenarios_of
-from pulsarium.conformance.recordings.releases import PULSAR_4, PULSAR_5_M1, PULSAR_5_SCALABLE, Release
+from pulsarium.conformance.recordings.releases import PULSAR_4, PULSAR_5, PULSAR_5_M1, PULSAR_5_SCALABLE, Release
 from yardsticks.replay.brokers import DEFAULT
 from yardsticks.replay.expectations import DIFFERENCES, load, undocumented
 from yardsticks.replay.plays import play_and_change_fields, replay
@@ -35,10 +35,18 @@ def test_forty_wrong_fields_are_all_noticed(tmp_path: Path) -> None:
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("behaviour", [PULSAR_4.behavior, DEFAULT])
+@pytest.mark.parametrize(
+    ("release", "behaviour"),
+    [(PULSAR_4, PULSAR_4.behavior), (PULSAR_4, DEFAULT), (PULSAR_5, PULSAR_5.behavior)],
+    ids=["4.2.4", "default", "5.0.1"],
+)
 @pytest.mark.parametrize("profile", ["lab", "stock", "auth"])
-def test_every_scenario(tmp_path: Path, profile: str, behaviour: str) -> None:
-    replay(tmp_path, 4, profile=profile, behaviour=behaviour)
+def test_every_scenario(tmp_path: Path, profile: str, release: Release, behaviour: str) -> None:
+    replay(tmp_path, 4, profile=profile, behaviour=behaviour, release=release)
+
+
+def test_every_known_difference_from_5_0_1_is_explained_in_the_docs() -> None:
+    assert undocumented(load(PULSAR_5).differs, DIFFERENCES.read_text()) == []
 
 
 of_scalable_topics = pytest.mark.parametrize("release", [PULSAR_5_SCALABLE, PULSAR_5_M1], ids=lambda each: each.name)

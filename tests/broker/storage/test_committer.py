@@ -13,7 +13,7 @@ from pulsarium.broker.storage import applier, committer, pace
 from pulsarium.broker.storage.interface import Batch, Durability, EntryRun, StorageError
 from pulsarium.broker.storage.persist import PersistPoint
 from pulsarium.broker.storage.sqlite import SqliteStorage
-from tests.broker.damaged import until
+from tests.broker.loopback import until
 from tests.broker.storage.asking import ask, batch_of, no_file_grows_beyond
 
 

@@ -23,7 +23,7 @@ from pulsarium.broker.storage.log_files import file_name
 from pulsarium.broker.storage.place import LOCK_NAME
 from pulsarium.broker.storage.record import ROW_HEAD_BYTES
 from pulsarium.broker.storage.sqlite import SqliteStorage
-from tests.broker.damaged import until
+from tests.broker.loopback import until
 from tests.broker.storage.asking import ask, batch_of
 
 WAL_NAME = f"{DATABASE_NAME}-wal"

@@ -16,7 +16,7 @@ from pulsarium.broker.storage.database import DATABASE_NAME, PAGE_SIZE
 from pulsarium.broker.storage.interface import Batch, EntryRun, StorageError
 from pulsarium.broker.storage.persist import PersistPoint
 from pulsarium.broker.storage.sqlite import SqliteStorage
-from tests.broker.damaged import until
+from tests.broker.loopback import until
 from tests.broker.storage.asking import ask, batch_of
 
 

@@ -15,7 +15,7 @@ from pulsarium.broker.storage.interface import Batch, EntryRun, StorageError
 from pulsarium.broker.storage.log_files import LogFiles
 from pulsarium.broker.storage.record import MAGIC
 from pulsarium.broker.storage.sqlite import SqliteStorage
-from tests.broker.damaged import until
+from tests.broker.loopback import until
 from tests.broker.storage.asking import ask
 
 Changed = Callable[[Path], object]

@@ -13,7 +13,7 @@ from pulsarium.broker.storage.interface import Batch, EntryRun
 from pulsarium.broker.storage.log_files import LogFiles
 from pulsarium.broker.storage.record import ROW_HEAD_BYTES, RowPlace
 from pulsarium.broker.storage.sqlite import SqliteStorage
-from tests.broker.damaged import until
+from tests.broker.loopback import until
 from tests.broker.storage.asking import ask
 
 

@@ -14,7 +14,7 @@ from pulsarium.broker.storage import place, snapshot
 from pulsarium.broker.storage.interface import Batch, EntryRun, StorageError
 from pulsarium.broker.storage.snapshot import Snapshot
 from pulsarium.broker.storage.sqlite import SqliteStorage
-from tests.broker.damaged import until
+from tests.broker.loopback import until
 from tests.broker.storage.asking import ask, batch_of
 
 MB = 1 << 20

@@ -18,9 +18,9 @@ from pulsarium.proto.entry import build
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.compacted import Retained, compacted
-from tests.broker.damaged import until
 from tests.broker.held import HeldStorage
 from tests.broker.lab.why.asking import entries, why
+from tests.broker.loopback import until
 from tests.broker.model.dispatch.sharing import got, joined, keyed, sticky, subscription
 from tests.broker.model.upkeep.policed import fresh, set_policies, topic_of
 from tests.broker.wall import Wall

@@ -18,7 +18,8 @@ from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.subscription.reasons import Reason
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.broker.damaged import flip, until
+from tests.broker.damaged import flip
+from tests.broker.loopback import until
 from tests.broker.web.admin.rest import TOPICS, Rest
 from tests.broker.wire import TOPIC, Bed, Exclusive, KeyShared, Shared, Wire, message_id, plain, serving
 

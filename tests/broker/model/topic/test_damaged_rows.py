@@ -14,7 +14,8 @@ from pulsarium.broker.config.keys import APPEND_BROKER_TIMESTAMP, APPEND_INDEX
 from pulsarium.broker.model.ledger.interceptors import index_of
 from pulsarium.broker.model.ledger.position import NOT_STORED
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.broker.damaged import flip, until
+from tests.broker.damaged import flip
+from tests.broker.loopback import until
 from tests.broker.model.upkeep.policed import subscription_of, topic_of
 from tests.broker.web.admin.rest import TOPICS, Rest
 from tests.broker.wire import TOPIC, Bed, Earliest, Shared, plain, serving
