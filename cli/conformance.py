@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
+from click.core import ParameterSource
 
 from pulsarium.cli.grouped import Commands
 from pulsarium.cli.interrupts import closing_at_ctrl_c
@@ -143,8 +144,10 @@ def client(
         given = Given(broker, admin_url) if broker and admin_url else None
     except ValueError as error:
         raise RequestRefused(f"--broker {error}") from None
-    if broker and masks != ["none"]:
-        raise RequestRefused("--mask is for the brokers of this process: leave it away with --broker")
+    if broker:
+        for option in ("mask", "jobs", "brokers"):
+            if click.get_current_context().get_parameter_source(option) is not ParameterSource.DEFAULT:
+                raise RequestRefused(f"--{option} is for the brokers of this process: leave it away with --broker")
     folder = _folder(report)
     clients = [] if command else _prepared(_split(names))
     what = Run(chosen, folder, clients, shlex.split(command or ""), profiles, masks, jobs, brokers, given)

@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from pulsarium.cli.main import cli
 from pulsarium.conformance.clients import CLIENTS, NotBuilt, Release
 from pulsarium.conformance.columns import CELLS, Cell, Column, Run, in_order, limit_of, read_cells, run
 from pulsarium.conformance.run import Verdict, matching
@@ -101,3 +103,11 @@ def test_a_client_without_its_build_tool_says_so(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(NotBuilt, match=r"go@0\.0\.1 needs go, not found on the PATH"):
         Release("go@0.0.1").prepare()
+
+
+@pytest.mark.parametrize("option", ["--jobs 1", "--brokers 1", "--mask v19"])
+def test_an_option_of_our_brokers_is_refused_beside_a_running_broker(option: str) -> None:
+    line = f"conformance client --broker pulsar://127.0.0.1:1 --admin-url http://127.0.0.1:1 {option}"
+    result = CliRunner().invoke(cli, line.split())
+    assert result.exit_code != 0
+    assert f"{option.split(maxsplit=1)[0]} is for the brokers of this process" in result.output
