@@ -205,7 +205,7 @@ def serve(log_level: str, log_format: str, **asked: Any) -> None:
       pulsarium serve --port 0 --http-port 0 --ready-file broker.json
     Use the settings of a cluster:
       pulsarium serve --config broker.conf --set allowAutoTopicCreation=false
-    Try proposals that no release of Pulsar has yet:
+    Try proposals that Pulsar does not have yet, or only in 5.0:
       pulsarium serve --pip 490
     Behave as the released Pulsar 4.2 does:
       pulsarium serve --profile pulsar-4.2

@@ -26,11 +26,15 @@ def read_source(key: str, value: str) -> bytes:
     value = value.strip()
     if value.startswith("data:"):
         return _data(key, value)
+    path = file_of(value)
+    return _base64(key, value) if path is None else _file(key, path)
+
+
+def file_of(value: str) -> Path | None:
+    """Return the file that a setting names, or None for another form."""
     if value.startswith("file:"):
-        return _file(key, os.fsdecode(unquote_to_bytes(urlsplit(value).path)))
-    if names_file(value):
-        return _file(key, value)
-    return _base64(key, value)
+        return Path(os.fsdecode(unquote_to_bytes(urlsplit(value).path)))
+    return Path(value) if names_file(value) else None
 
 
 def names_file(value: str) -> bool:
@@ -61,11 +65,11 @@ def _is_file(value: str) -> bool:
         return False
 
 
-def _file(key: str, path: str) -> bytes:
+def _file(key: str, path: Path) -> bytes:
     try:
-        return Path(path).read_bytes()
+        return path.read_bytes()
     except OSError as error:
-        raise ConfigError("", key, cannot_be_read(path, error)) from None
+        raise ConfigError("", key, cannot_be_read(str(path), error)) from None
     except ValueError:  # a null byte
         raise ConfigError("", key, f"is not the path of a file; {FORMS}") from None
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, NoReturn
 
-from pulsarium.broker.auth.sources import needs_extra, read_source
+from pulsarium.broker.auth.sources import file_of, needs_extra, read_source
 from pulsarium.broker.config.meaning import ConfigError
 
 LEAST_SECRET: Final = {"HS256": 32, "HS384": 48, "HS512": 64}  # bytes, as JJWT requires
@@ -15,6 +15,7 @@ LEAST_RSA: Final = 2048  # bits
 EC: Final = {"ES256": 256, "ES384": 384, "ES512": 521}  # bits of the curve
 CURVES: Final = {"P-256": "ES256", "P-384": "ES384", "P-521": "ES512"}
 JWKS: Final = "tokenValidationKeysJwks"
+MOST_BYTES: Final = 1 << 20  # of a document; its keys take a hundredth of that
 
 
 class TokenKey(NamedTuple):
@@ -60,8 +61,16 @@ def public_key(value: str, algorithm: str) -> TokenKey:
 
 
 def read_jwks(value: str) -> bytes:
-    """Return the document that tokenValidationKeysJwks has or names. Raise `ConfigError` when there is none."""
-    return value.encode() if value.lstrip().startswith("{") else read_source(JWKS, value)
+    """Return the document that tokenValidationKeysJwks has or names.
+
+    Raise `ConfigError` when there is none, and for what the broker's loop should not read: pipes and large files.
+    """
+    if value.lstrip().startswith("{"):
+        return value.encode()
+    path = file_of(value)
+    if path is not None and path.exists() and not (path.is_file() and path.stat().st_size <= MOST_BYTES):
+        raise ConfigError("", JWKS, f"{path} is no file of at most {MOST_BYTES >> 20} MiB")
+    return read_source(JWKS, value)
 
 
 def keys_of(document: bytes) -> dict[str, TokenKey]:
@@ -98,12 +107,13 @@ def _refuse(which: str, why: str) -> NoReturn:
 
 def _key(jwk: Mapping[str, Any], which: str) -> TokenKey:
     with needs_extra(JWKS):
+        from cryptography.exceptions import UnsupportedAlgorithm
         from jwt import PyJWK, PyJWTError
     if jwk.get("kty") != "oct" and "d" in jwk:
         _refuse(which, "is a private key; give the broker the public part only")
     try:
         key = PyJWK({name: value for name, value in jwk.items() if name != "alg"}).key
-    except (PyJWTError, ValueError, TypeError, KeyError, AttributeError):  # their texts quote the key
+    except (PyJWTError, UnsupportedAlgorithm, ValueError, TypeError, KeyError, AttributeError):  # they quote the key
         _refuse(which, "cannot be read")
     fitting = _fitting(jwk, key, which)
     algorithm = jwk.get("alg")

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from pulsarium.broker.auth.identity import AuthenticationError, Certificate, HttpCredentials, Identity
-from pulsarium.broker.auth.sources import needs_extra
+from pulsarium.broker.auth.sources import names_file, needs_extra
 from pulsarium.broker.auth.token_keys import JWKS, TokenKey, keys_of, public_key, read_jwks, secret_key
 from pulsarium.broker.config.keys import Config
 from pulsarium.broker.config.meaning import ConfigError
@@ -65,6 +65,8 @@ class TokenProvider:
         if self._requires_kid and not config.tokenValidationKeysJwks:
             raise ConfigError("", "tokenRequireKid", f"needs {JWKS}: without it, no key has a kid")
         self._jwks = config.tokenValidationKeysJwks
+        if config.tokenValidationKeysRefreshSeconds and not (self._jwks and names_file(self._jwks)):
+            raise ConfigError("", "tokenValidationKeysRefreshSeconds", f"needs a file in {JWKS}: nothing else changes")
         self._reload_seconds = config.tokenValidationKeysRefreshSeconds if self._jwks else 0  # 0: never
         self._document = b""
         self._by_kid: dict[str, TokenKey] = {}  # replaced as a whole

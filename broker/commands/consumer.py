@@ -88,12 +88,16 @@ def _ack(session: Session, cmd: pb.CommandAck, properties: CursorProperties) -> 
         consumer.acked_ms = subscription.topic.now_ms()
     elif isinstance(subscription, PersistentSubscription):
         batch_acks = session.broker.config.acknowledgmentAtBatchIndexLevelEnabled
-        if reply is not None and session.broker.profile.invalid_acknowledgements_fail:
-            _tell_invalid(reply, subscription, cmd)
         step = _ids_a_step(subscription)
         if cmd.ack_type == Individual and len(cmd.message_id) > step:
             session.gate.handle_in_slices(_acknowledge_many(session, consumer, subscription, cmd, reply, step))
             return
+        if reply is not None and session.broker.profile.invalid_acknowledgements_fail:
+            if cmd.ack_type == Individual:
+                _tell_invalid(reply, subscription, cmd.message_id)
+            elif (last := _cumulative(subscription, cmd)) is not None:
+                where = Position(signed(last.ledgerId), signed(last.entryId))
+                _refuse_invalid(reply, subscription.cursor.why_not_through(where))
         consumer.acked_ms, save_now = subscription.topic.now_ms(), reply is not None
         if cmd.ack_type == Individual:
             _acknowledge(consumer, subscription, cmd.message_id, in_parts=batch_acks, save_now=save_now)
@@ -112,15 +116,16 @@ def _ack(session: Session, cmd: pb.CommandAck, properties: CursorProperties) -> 
         session.broker.turn.after_commit(lambda error: _answer(session, reply, error))
 
 
-def _tell_invalid(reply: pb.CommandAckResponse, subscription: PersistentSubscription, cmd: pb.CommandAck) -> None:
+def _tell_invalid(
+    reply: pb.CommandAckResponse, subscription: PersistentSubscription, message_ids: Iterable[pb.MessageIdData]
+) -> None:
     """Make the reply an error when an id cannot be acknowledged. The other ids are acknowledged all the same."""
-    cursor, why = subscription.cursor, ""
-    if cmd.ack_type == Individual:
-        end = cursor.ledger.last_confirmed
-        if any((signed(each.ledgerId), signed(each.entryId)) > end for each in cmd.message_id):
-            why = BEHIND_THE_END
-    elif (through := _cumulative(subscription, cmd)) is not None:
-        why = cursor.why_not_through(Position(signed(through.ledgerId), signed(through.entryId)))
+    end = subscription.cursor.ledger.last_confirmed
+    if any((signed(each.ledgerId), signed(each.entryId)) > end for each in message_ids):
+        _refuse_invalid(reply, BEHIND_THE_END)
+
+
+def _refuse_invalid(reply: pb.CommandAckResponse, why: str) -> None:
     if why:
         reply.error = pb.UnknownError
         reply.message = f"org.apache.bookkeeper.mledger.ManagedLedgerException: {why}"
@@ -166,6 +171,8 @@ def _acknowledge_many(
     while some := list(islice(message_ids, step)):
         if session.consumers.get(cmd.consumer_id) is not consumer:
             return  # the consumer was closed meanwhile
+        if reply is not None and session.broker.profile.invalid_acknowledgements_fail:
+            _tell_invalid(reply, subscription, some)
         _acknowledge(consumer, subscription, some, in_parts=in_parts, save_now=False)
         yield
     consumer.acked_ms = subscription.topic.now_ms()

@@ -149,7 +149,9 @@ def dag_of(broker: Broker, topic: ScalableTopic) -> pb.ScalableTopicDAG:
     Without a namespace, as in 5.0.1, this broker has the segments.
     """
     dag = _dag(topic.layout)
-    homeless = str(topic.name.namespace_name) not in broker.metadata.namespaces and broker.profile.entry_buckets
+    profile = broker.profile
+    as_5_0_1 = profile.scalable_faults and not profile.scalable_as_m1
+    homeless = as_5_0_1 and str(topic.name.namespace_name) not in broker.metadata.namespaces
     for segment in topic.layout.active():
         found = broker if homeless else broker.cluster.ownership.serving(topic.segment_topic(segment))
         urls = None if found is None else found.listener()

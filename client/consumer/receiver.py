@@ -116,6 +116,7 @@ class Receiver:
         self._connection: Connection | None = None
         self._is_open = False
         self._unasked = 0  # entries on this connection beyond the size of the queue
+        self._warned = False  # of a broker that counts permits otherwise
 
     # ---- what waits to be received, and the permits it takes
 
@@ -239,7 +240,7 @@ class Receiver:
             return
         # PIP-84: sent before a rewind
         if self.epoch and command.HasField("consumer_epoch") and command.consumer_epoch < self.epoch:
-            self._free(_charged(command, trailing, is_intact=False))
+            self._free(self._charged(command, trailing, is_intact=False))
             return
         message_id = MessageId.from_data(command.message_id)
         self.last_seen = message_id.entry
@@ -261,7 +262,7 @@ class Receiver:
                 self._chunks.fail(parse_metadata(trailing), acknowledge=True)
             self._acknowledge(message_id, error.validation_error)
             is_intact = error.validation_error != pb.CommandAck.ChecksumMismatch
-            self._free(_charged(command, trailing, is_intact=is_intact))
+            self._free(self._charged(command, trailing, is_intact=is_intact))
             self._onlooker.nothing(self.last_seen)
         except Exception as error:  # no key, or an error of the application's processor: `receive` raises it
             told = 0
@@ -269,7 +270,7 @@ class Receiver:
                 self._queue.append(ReceiveFailure(message_id, error))
                 self._wake(self)
                 told = 1
-            self._free(_charged(command, trailing, is_intact=True) - told)
+            self._free(self._charged(command, trailing, is_intact=True) - told)
             if not told:
                 self._onlooker.nothing(self.last_seen)
         else:
@@ -278,7 +279,7 @@ class Receiver:
                 self._owner.refuse(InvalidMessage(text))
                 return
             wanted = found if self.start is None else self._wanted(self.start, message_id.entry, found)
-            if unused := _agreed(command, _left(ack_set, decoded.metadata)) - len(wanted):
+            if unused := self._agreed(command, _left(ack_set, decoded.metadata)) - len(wanted):
                 self._free(unused)
             self._deliver(message_id, decoded, wanted, command.redelivery_count)
 
@@ -376,6 +377,29 @@ class Receiver:
     def _free(self, count: int) -> None:
         self._flow(self._permits.free(count))
 
+    def _charged(self, command: pb.CommandMessage, entry: bytes, *, is_intact: bool) -> int:
+        """Return the permits that the broker counted for an entry that is not decoded.
+
+        The command of a new broker says them (PIP-491). Only metadata that is surely intact may contradict it.
+        """
+        if not is_intact and 0 < command.message_permits <= MOST_PERMITS:
+            return command.message_permits
+        try:
+            left = _left(command.ack_set, parse_metadata(entry))
+        except EntryError:
+            left = 1
+        return self._agreed(command, left)
+
+    def _agreed(self, command: pb.CommandMessage, left: int) -> int:
+        """Return `left`, the permits by the metadata, and log the first command that says another number (PIP-491)."""
+        if command.HasField("message_permits") and command.message_permits != left and not self._warned:
+            self._warned = True
+            logger.warning(
+                "entry %d:%d: the broker says %d permits, and the entry has %d messages to deliver: %d go back",
+                *(command.message_id.ledgerId, command.message_id.entryId, command.message_permits, left, left),
+            )
+        return left
+
     def _flow(self, permits: int) -> None:
         if permits > 0 and self._is_open:
             self._send(commands.flow(self._consumer_id, min(permits, MOST_PERMITS)))
@@ -387,30 +411,6 @@ class Receiver:
     @property
     def _max_message_size(self) -> int:
         return DEFAULT_MAX_MESSAGE_SIZE if self._connection is None else self._connection.max_message_size
-
-
-def _charged(command: pb.CommandMessage, entry: bytes, *, is_intact: bool) -> int:
-    """Return the permits that the broker counted for an entry that is not decoded.
-
-    The command of a new broker says them (PIP-491). Only metadata that is surely intact may contradict it.
-    """
-    if not is_intact and 0 < command.message_permits <= MOST_PERMITS:
-        return command.message_permits
-    try:
-        left = _left(command.ack_set, parse_metadata(entry))
-    except EntryError:
-        left = 1
-    return _agreed(command, left)
-
-
-def _agreed(command: pb.CommandMessage, left: int) -> int:
-    """Return `left`, the permits by the metadata, and log a command that says another number (PIP-491)."""
-    if command.HasField("message_permits") and command.message_permits != left:
-        logger.warning(
-            "entry %d:%d: the broker says %d permits, and the entry has %d messages to deliver: %d go back",
-            *(command.message_id.ledgerId, command.message_id.entryId, command.message_permits, left, left),
-        )
-    return left
 
 
 def _left(ack_set: Sequence[int], metadata: pb.MessageMetadata) -> int:

@@ -53,7 +53,7 @@ def named(scenarios: Iterable[Recorded], words: Iterable[str]) -> Sequence[Recor
     for word in words:
         found = [each for each in scenarios if _fits(word, each)]
         if not found:
-            raise CatalogueError(f"no recorded scenario fits {word!r} (--list shows them all)")
+            raise CatalogueError(f"no recorded scenario fits {word!r}")
         chosen.update((each.number, each) for each in found)
     return [chosen[number] for number in sorted(chosen)] if chosen else scenarios
 

@@ -21,7 +21,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-FOLDER = Path(__file__).parent / "4.2.4"
+from pulsarium.conformance.recordings.releases import PULSAR_4
+
+FOLDER = PULSAR_4.folder
 MASK = "mask.toml"
 
 Said: TypeAlias = dict[str, list[str]]

@@ -104,7 +104,7 @@ class Connection:
         self.recorder, self.name, self.auto_pong = recorder, name, auto_pong
         self.sock = socket.create_connection(recorder.target.address, 5)
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.own_address = self.sock.getsockname()
+        self.own_address, self.broker_address = self.sock.getsockname(), self.sock.getpeername()
         self.received = b""
         self.inbox: list[Frame] = []
         self.open = True
@@ -134,7 +134,7 @@ class Connection:
 
     def heard(self) -> bool:
         """Return whether the broker has read all from this connection, or has closed its end of a closed one."""
-        state, count = _unread(self.own_address, self.recorder.target.address)
+        state, count = _unread(self.own_address, self.broker_address)
         return state not in (ESTABLISHED, CLOSE_WAIT) or (count == 0 and self.open)
 
     def send(self, type_: str, **fields: Any) -> None:

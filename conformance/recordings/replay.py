@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import http.client
 import queue
 import re
 import subprocess
@@ -30,9 +31,8 @@ class BrokerError(RuntimeError):
 class Broker:
     """A broker to replay against.
 
-    `is_own` tells one of Pulsarium on this machine that nobody else uses: connections are served in the order in which
-    they send, and a steered clock takes the place of waits. `obituary` returns the end of the log of a broker that has
-    ended, or None.
+    `is_own` tells one of Pulsarium that nobody else uses: a steered clock takes the place of waits. `obituary` returns
+    the end of the log of a broker that has ended, or None.
     """
 
     service_url: str
@@ -53,10 +53,15 @@ class Broker:
                 pass
         except urllib.error.HTTPError:
             pass  # a broker that wants a token
-        except OSError as error:
+        except (OSError, http.client.HTTPException, ValueError) as error:
             why = getattr(error, "reason", error)
             raise BrokerError(f"no broker's REST API answers at {admin_url}: {why}. Start the broker first") from None
         return cls(service_url, admin_url)
+
+    @property
+    def is_here(self) -> bool:
+        """Return whether the kernel of this machine tells what the broker has read, so that order can be kept."""
+        return sys.platform == "linux" and self.binary.startswith("127.0.0.1:")
 
     @property
     def binary(self) -> str:
@@ -129,12 +134,13 @@ class Replay:
     def _play_all(
         self, scenarios: Sequence[Recorded], new_broker: NewBroker, jobs: int, tell: Callable[[Verdict], None]
     ) -> list[Verdict]:
-        """Play the longest scenarios first, which keeps the brokers evenly busy.
+        """Play the longest scenarios first on several brokers, which keeps them evenly busy, else in order of number.
 
-        Every order is right: scenarios have namespaces of their own, and share only counters that the comparison masks.
+        Every order is right for our brokers: scenarios have namespaces of their own, and share only counters that the
+        comparison masks.
         """
         waiting: queue.SimpleQueue[Recorded] = queue.SimpleQueue()
-        for scenario in sorted(scenarios, key=lambda s: -s.seconds):
+        for scenario in sorted(scenarios, key=lambda s: -s.seconds if jobs > 1 else s.number):
             waiting.put(scenario)
         verdicts: list[Verdict] = []
         telling = threading.Lock()
@@ -179,8 +185,10 @@ class Replay:
         command = [sys.executable, "-P", "-m", "pulsarium.conformance.recordings.record", "--out", str(self.out)]
         command += ["--broker", broker.binary, "--admin", broker.admin_url, "--profile", scenario.profile]
         command += ["--release", self.release.name]
-        if broker.is_own:
-            command += ["--in-order", *(["--steered"] if self.release.scalable else [])]
+        if broker.is_here:
+            command.append("--in-order")
+        if broker.is_own and self.release.scalable:
+            command.append("--steered")
         if scenario.profile == "auth":
             command += ["--secret", _token_secret()]
         limit = 60 + 4 * scenario.seconds
@@ -238,9 +246,10 @@ def write(verdicts: Sequence[Verdict], folder: Path) -> list[Path]:
     paths, suite = [], ET.Element("testsuite", name="conformance of a broker", tests=str(len(verdicts)))
     for verdict in verdicts:
         case = ET.SubElement(suite, "testcase", classname="recordings", name=verdict.scenario.name)
-        if verdict.equal:
-            continue
         path = folder / f"{verdict.scenario.name}.diff"
+        if verdict.equal:
+            path.unlink(missing_ok=True)  # of an earlier run
+            continue
         path.write_text("\n".join(filter(None, [verdict.trouble, verdict.words])) + "\n", "utf-8")
         paths.append(path)
         reason = verdict.trouble or f"{verdict.total - verdict.same} of {verdict.total} answers differ: see {path.name}"

@@ -47,7 +47,7 @@ answer: fields, order, closings, REST answers.
 
 ```
 pulsarium conformance broker --show-conf > broker.conf
-pulsarium conformance broker --url pulsar://localhost:6650 --admin-url http://localhost:8080 --report build/broker
+pulsarium conformance broker --url pulsar://127.0.0.1:6650 --admin-url http://127.0.0.1:8080 --report build/broker
 pulsarium conformance broker --release 5.0.1-scalable --list
 ```
 

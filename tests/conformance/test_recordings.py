@@ -31,6 +31,12 @@ def test_a_broker_that_answers_as_pulsar_did_passes(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["001-connect-versions.jsonl", "broker.xml"]
 
 
+def test_the_differences_of_an_earlier_run_do_not_stay(tmp_path: Path) -> None:
+    (tmp_path / "001-connect-versions.diff").write_text("of an earlier run")
+    assert compared("pulsar-4.2", tmp_path, "001").exit_code == 0
+    assert not (tmp_path / "001-connect-versions.diff").exists()
+
+
 def test_an_answer_that_differs_is_shown_beside_that_of_pulsar(tmp_path: Path) -> None:
     result = compared("pip", tmp_path, "connect-versions")
     assert result.exit_code == 1
@@ -58,10 +64,11 @@ def test_scenarios_of_scalable_topics_have_recordings_too() -> None:
     ("line", "says"),
     [
         ("001", "pass both --url and --admin-url"),
-        ("nonsense", "no recorded scenario fits 'nonsense'"),
+        ("nonsense", "no recorded scenario fits 'nonsense' (--list shows those of --conf lab)"),
         ("--conf slow", "recordings of 4.2.4 have lab, stock, auth"),
         ("--url kafka://x:1 --admin-url http://x:1", "not of the form pulsar://HOST:PORT"),
         ("--url pulsar://x:1 --admin-url x:1", "not of the form http://HOST:PORT"),
+        ("--url pulsar://x:1 --admin-url http://127.0.0.1:80x", "no broker's REST API answers"),
     ],
 )
 def test_a_request_that_cannot_be_met_is_refused(line: str, says: str) -> None:

@@ -46,6 +46,7 @@ check --promises
 mask list
 state reset
 conformance client --list
+conformance broker --list 001
 conformance client --scenario routing-* --command '/opt/pulsarium/bin/python -P -m pulsarium.conformance.adapters.ours'
 explore --runs 1 -- true
 exec --data /tmp/kept -- pulsarium admin topics create kept

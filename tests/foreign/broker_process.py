@@ -31,6 +31,10 @@ PULSAR = (str(Path(__file__).resolve().parents[2] / "scripts" / "reference-pulsa
 """The command of a real broker, with the options of `pulsarium serve`."""
 
 
+class AddressError(ValueError):
+    """The URLs of a broker have another form."""
+
+
 @dataclass(frozen=True)
 class Address:
     """The URLs of a broker."""
@@ -40,10 +44,10 @@ class Address:
 
     @classmethod
     def parse(cls, urls: str) -> Address:
-        """Return the broker at `pulsar://host:port,http://host:port`. Raise `ValueError` for another form."""
+        """Return the broker at `pulsar://host:port,http://host:port`. Raise `AddressError` for another form."""
         service_url, _, admin_url = (part.strip().rstrip("/") for part in urls.partition(","))
         if not service_url.startswith("pulsar://") or not admin_url.startswith("http"):
-            raise ValueError(f"{urls!r} is not of the form pulsar://HOST:PORT,http://HOST:PORT")
+            raise AddressError(f"{urls!r} is not of the form pulsar://HOST:PORT,http://HOST:PORT")
         return cls(service_url, admin_url)
 
     @property

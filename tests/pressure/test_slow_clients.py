@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import AsyncExitStack
-from statistics import median
 
 import pytest
 import trio
@@ -92,7 +91,8 @@ async def test_a_flood_is_read_in_turn_with_others() -> None:
             await other.alive()
             received.append(producer.bytes_in - before)
         assert producer.bytes_in < count * len(ENTRY), "it was over too soon to tell"
-        assert median(received) <= 8 * LARGEST_READ  # a busy kernel carries some PINGs late
+        nearly_all = sorted(received)[:-2]  # a busy kernel carries some PINGs late
+        assert max(nearly_all) <= 8 * LARGEST_READ
         nursery.cancel_scope.cancel()
 
 

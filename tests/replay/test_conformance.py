@@ -18,8 +18,9 @@ from yardsticks.replay.plays import play_and_change_fields, replay
 pytestmark = pytest.mark.filterwarnings("default:played twice")
 
 
-def test_the_quick_scenarios(tmp_path: Path) -> None:
-    replay(tmp_path, 2, load().quick)
+@pytest.mark.parametrize("release", [PULSAR_4, PULSAR_5], ids=lambda each: each.name)
+def test_the_quick_scenarios(tmp_path: Path, release: Release) -> None:
+    replay(tmp_path, 2, load(release).quick, release=release)
 
 
 @pytest.mark.heavy

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import trio
 
-from tests.foreign.broker_process import Address
+from tests.foreign.broker_process import Address, AddressError
 
 from .delays import apart, measure, table
 from .run import Outcome, brokers, run
@@ -111,7 +111,7 @@ def main() -> int:
             if options.delays is not None:
                 return compare_delays(*pair, options.delays, seed)
             outcome = run(*pair, seed, options.operations, options.jobs, shrink=options.shrink, tell=tell)
-    except (ValueError, AssertionError) as error:
+    except (AddressError, AssertionError) as error:
         print(f"differential: {error}", file=sys.stderr)
         return 2
     print("\n" + summary(outcome))

@@ -1,1 +1,1 @@
-"""Replays the recorded scenarios of tests/transcripts against a broker and says where its answers differ."""
+"""Replays of the recordings of a real broker (conformance/recordings) against ours."""

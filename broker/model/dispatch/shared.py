@@ -18,6 +18,8 @@ from pulsarium.broker.model.subscription.base import Consumer, Subscription, rea
 from pulsarium.broker.model.subscription.reasons import Reason
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
+MOST_CHUNKED = 10_000  # messages of a subscription whose owner is known
+
 
 def is_last_chunk(metadata: pb.MessageMetadata) -> bool:
     """Return whether a chunk is the last one of its message."""
@@ -101,6 +103,8 @@ class SharedDispatcher(SharingDispatcher):
         return self._holds_back_chunk(consumer, position, metadata)
 
     def _holds_back_chunk(self, consumer: Consumer, position: Position, metadata: pb.MessageMetadata) -> bool:
+        if len(self._chunked) >= MOST_CHUNKED:  # messages whose last chunk never came
+            del self._chunked[next(iter(self._chunked))]
         owner = self._chunked.setdefault(metadata.uuid, consumer)
         if owner is not consumer:
             self._wait_for(owner, position)

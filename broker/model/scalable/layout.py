@@ -120,7 +120,7 @@ class Segment:
         }
         if self.legacy_topic is not None:
             record["legacyTopicName"] = self.legacy_topic
-        return {**record, "entryBucketSplits": list(self.splits)}
+        return {**record, "entryBucketSplits": list(self.splits)} if self.splits else record
 
     @classmethod
     def read(cls, record: Json) -> Segment:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from jwt.algorithms import OKPAlgorithm, RSAAlgorithm
 
 from pulsarium.broker.auth.identity import AuthenticationError
-from pulsarium.broker.auth.token_keys import keys_of
+from pulsarium.broker.auth.token_keys import MOST_BYTES, keys_of
 from pulsarium.broker.auth.tokens import LONGEST_HEADER, MANY_KEYS, TokenProvider
 from pulsarium.broker.config import ConfigError, profile_of
 from tests.broker.auth.secured import OTHER_SECRET, SECRET, base64_of, by_token, jwk, jwks, token, unprotected
@@ -286,3 +287,17 @@ async def test_websockets_take_tokens_of_each_key() -> None:
     async with websockets(by_token(**KEYS, superUserRoles=frozenset({"me"}))) as client:
         for text, status in ((signed(SECRET, "a"), 101), (signed(EC_KEY, "b"), 101), (signed(RSA_KEY, "c"), 401)):
             assert (await client.talk(PRODUCER, Authorization=f"Bearer {text}")).status == status
+
+
+def test_an_interval_without_a_file_to_read_again_is_refused() -> None:
+    for document in (None, jwks(a=SECRET)):
+        with pytest.raises(ConfigError, match="tokenValidationKeysRefreshSeconds: needs a file"):
+            provider(document, secret=SECRET, tokenValidationKeysRefreshSeconds=1)
+
+
+def test_a_document_that_is_no_file_of_a_fair_size_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "large.jwks").write_bytes(b" " * (MOST_BYTES + 1))
+    for name in ("pipe", "large.jwks"):
+        with pytest.raises(ConfigError, match=f"{name} is no file of at most 1 MiB"):
+            provider((tmp_path / name).as_uri())

@@ -9,6 +9,7 @@ import pytest
 
 from pulsarium.broker.commands import consumer as consumer_commands
 from pulsarium.broker.config import Config
+from pulsarium.broker.config.profile import PULSAR_5_0
 from pulsarium.broker.model.cursor import pending_acks
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.net import slices
@@ -57,6 +58,15 @@ async def test_a_bystander_is_answered_before_the_last_id_of_an_ack(bed: Bed, wi
     assert bed.subscription().cursor.backlog() > 0
     await wire.reply(77)
     assert bed.subscription().cursor.backlog() == 0
+
+
+@pytest.mark.serving(profile=PULSAR_5_0)
+async def test_in_5_0_an_id_behind_the_end_makes_the_answer_to_many_an_error(wire: Wire, owed: list[Position]) -> None:
+    behind = Position(owed[-1].ledger_id, owed[-1].entry_id + 1)
+    await wire.write(ack_of([owed[0], behind, *owed[1:]], request_id=77))
+    answer = await wire.reply(77)
+    assert answer.ackResponse.error == pb.UnknownError
+    assert answer.ackResponse.message.endswith("Invalid mark deleted position")
 
 
 async def test_with_many_consumers_a_bystander_is_answered_before_the_last_of_few_ids(

@@ -235,7 +235,7 @@ def test_where_the_entry_contradicts_the_broker_its_messages_count(said: int, ca
     assert len(fed.data()) == 10
     assert fed.connection.permits == 1 + 10 + 10
     warning = f"the broker says {said} permits, and the entry has 10 messages to deliver: 10 go back"
-    assert [record.getMessage() for record in caplog.records] == [f"entry 1:{number}: {warning}" for number in (0, 1)]
+    assert [record.getMessage() for record in caplog.records] == [f"entry 1:0: {warning}"]  # once, and not for each
 
 
 def test_permits_of_a_former_consumer_are_not_given_to_its_successor() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pulsarium.conformance.recordings.replay import Broker, BrokerError
-from tests.foreign.broker_process import Address
+from tests.foreign.broker_process import Address, AddressError
 
 from ..brokers import pulsarium
 from ..expectations import DIFFERENCES
@@ -95,6 +95,6 @@ def main(words: Sequence[str]) -> int:
             print("conformance: docs/differences.md does not hold these reasons of differs.toml:", *silent, sep="\n  ")
         with tempfile.TemporaryDirectory(prefix="pulsarium-conformance-") as folder:
             return run(options, Path(folder))
-    except (BrokerError, ValueError) as error:
+    except (BrokerError, AddressError) as error:
         print(f"conformance: {error}", file=sys.stderr)
         return 2

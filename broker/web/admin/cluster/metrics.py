@@ -8,7 +8,7 @@ from typing import Any
 from pulsarium.broker.auth.needs import ANYBODY
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.net.slices import Slice
-from pulsarium.broker.web.admin.topic.stats_json import UNKNOWN_AGE, StatsWriter
+from pulsarium.broker.web.admin.topic.stats_json import OLDEST_AGE, UNKNOWN_AGE, StatsWriter
 from pulsarium.broker.web.http.call import Call
 from pulsarium.broker.web.http.registry import route
 from pulsarium.broker.web.http.reply import HttpReply
@@ -28,7 +28,7 @@ OF_TOPIC = {
     "pulsar_storage_size": "storageSize",
     "pulsar_storage_logical_size": "storageSize",
     "pulsar_storage_backlog_size": "backlogSize",
-    "pulsar_storage_backlog_age_seconds": "oldestBacklogMessageAgeSeconds",
+    "pulsar_storage_backlog_age_seconds": OLDEST_AGE,
     "pulsar_storage_backlog_quota_limit": "backlogQuotaLimitSize",
     "pulsar_storage_backlog_quota_limit_time": "backlogQuotaLimitTime",
     "pulsar_storage_offloaded_size": "offloadedStorageSize",
@@ -123,7 +123,7 @@ class SubscriptionSampleWriter:
         consumers = len(stats["consumers"])
         for metric, field in OF_SUBSCRIPTION.items():
             self._text.add(metric, labels, stats[field])
-        age = stats.get("oldestBacklogMessageAgeSeconds", UNKNOWN_AGE)
+        age = stats.get(OLDEST_AGE, UNKNOWN_AGE)
         if age != UNKNOWN_AGE:
             self._text.add(AGE_OF_SUBSCRIPTION, labels, age)
         self._text.add("pulsar_subscription_consumers_count", labels, consumers)

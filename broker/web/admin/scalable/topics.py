@@ -59,9 +59,9 @@ def get(call: Call) -> HttpReply:
     """Return the record of a scalable topic: its layout and its properties."""
     record = topic_of(call).record()
     if call.broker.profile.scalable_as_m1:
-        for segment in record["segments"].values():
-            del segment["entryBucketSplits"]
         return json_reply(record)
+    for segment in record["segments"].values():
+        segment.setdefault("entryBucketSplits", [])
     return json_reply({**record, "deleted": False})
 
 

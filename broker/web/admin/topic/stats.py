@@ -9,7 +9,7 @@ from typing import Any
 from pulsarium.broker.auth.needs import topic_operation
 from pulsarium.broker.net.slices import Slice
 from pulsarium.broker.web.admin.topic.partitions import shown
-from pulsarium.broker.web.admin.topic.stats_json import SUBSCRIPTION_TIMES, StatsWriter
+from pulsarium.broker.web.admin.topic.stats_json import OLDEST_AGE, SUBSCRIPTION_TIMES, StatsWriter
 from pulsarium.broker.web.admin.topic.topics import find, parts
 from pulsarium.broker.web.http.call import Call
 from pulsarium.broker.web.http.errors import AdminError
@@ -58,7 +58,6 @@ Json = dict[str, Any]
 NOT_OF_ALL = ("ownerBroker", "deduplicationStatus")
 OLDEST = ("topicCreationTimeStamp", "earliestMsgPublishTimeInBacklogs")
 NEWEST = ("lastPublishTimeStamp", "backlogQuotaLimitSize", "backlogQuotaLimitTime")
-BACKLOG_AGE = "oldestBacklogMessageAgeSeconds"
 # of clients, which may differ between partitions
 PUBLISHER_FIELDS = ("msgRateIn", "msgThroughputIn", "averageMsgSize", "chunkedMessageRate")
 CONSUMER_NOT_ADDED = ("avgMessagesPerEntry", "lastAckedTimestamp", "lastConsumedTimestamp", "lastConsumedFlowTimestamp")
@@ -86,7 +85,7 @@ async def together(partitions: list[Json], metadata: Json, each: Mapping[str, Js
 
 
 def _added(field: str, values: list[Any], first: Any) -> Any:
-    if field == BACKLOG_AGE:
+    if field == OLDEST_AGE:
         return max(0, *values)
     if field in OLDEST:
         return min((value for value in values if value > 0), default=0)
@@ -139,7 +138,7 @@ def _subscription(group: list[Json]) -> Json:
             total[field] = 0
         elif field == "subscriptionProperties":
             total[field] = {key: value for each in group for key, value in each[field].items()}
-        elif field == BACKLOG_AGE:
+        elif field == OLDEST_AGE:
             total[field] = max(each[field] for each in group)
         elif field == "earliestMsgPublishTimeInBacklog":
             total[field] = min((each[field] for each in group if each[field] > 0), default=0)

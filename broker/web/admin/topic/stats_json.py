@@ -28,6 +28,7 @@ from pulsarium.proto.numbers import signed
 from pulsarium.proto.special_names import COMPACTION_CURSOR, is_system_topic
 
 Json = dict[str, Any]
+OLDEST_AGE = "oldestBacklogMessageAgeSeconds"
 UNKNOWN_AGE = -1  # also of no backlog
 
 NO_RANGES = {
@@ -377,7 +378,7 @@ def age_of_backlog(subscription: Subscription, backlog: int) -> Json:
     if config.exposeSubscriptionBacklogAgeInPrometheus and has_age and subscription.cursor is not None:
         oldest = oldest_of(subscription.cursor, config)
     age = UNKNOWN_AGE if oldest is None else max(0, (topic.now_ms() - oldest) // 1000)
-    return {"oldestBacklogMessageAgeSeconds": age}
+    return {OLDEST_AGE: age}
 
 
 def held_back(subscription: Subscription) -> Json:
@@ -451,7 +452,7 @@ def quotas(topic: Topic) -> Json:
     return {
         "backlogQuotaLimitSize": size,
         "backlogQuotaLimitTime": seconds,
-        "oldestBacklogMessageAgeSeconds": age,
+        OLDEST_AGE: age,
     }
 
 
