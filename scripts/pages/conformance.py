@@ -11,6 +11,7 @@ from pulsarium.conformance.protocol import KINDS, OPERATIONS, PROTOCOL
 from pulsarium.conformance.recordings.catalogue import recorded
 from pulsarium.conformance.recordings.releases import RELEASES
 from pulsarium.conformance.scenarios import SCENARIOS
+from pulsarium.conformance.scenarios.scalable import SPECIFICATION
 
 _INTRODUCTION = """# The conformance kit
 
@@ -75,6 +76,14 @@ such as `java@2.11.4`: {clients}.
 
 """
 
+_SPECIFICATION = f"""The sources of scalable topics are sections of Pulsar's
+[specification of scalable topics](https://github.com/apache/pulsar/tree/master/spec/scalable-topics), in the text
+that PIP-494 adopts as version {SPECIFICATION}, each with its number in the conformance checklist or an optional capability:
+`C2: client behavior 2` is section 2 of client-behavior.md, for requirement C2 of conformance.md. Conformance, data
+model and error model were read as stable texts, the other documents in their last known draft. See
+[where its texts contradict each other](scalable-topics.md#where-texts-contradict-each-other).
+"""
+
 
 def conformance_page() -> str:
     """Return the text of docs/conformance.md."""
@@ -105,6 +114,7 @@ def conformance_page() -> str:
             "run there (`conformance/proof.py`). The last column is a bug that the scenario finds when it is planted",
             "between the kit and a client (`conformance/faulty.py`).",
             "",
+            _SPECIFICATION,
             *_scenarios(),
         )
     )

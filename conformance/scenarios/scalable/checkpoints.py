@@ -36,7 +36,7 @@ def checkpoint_round_trip(stage: Stage) -> None:
 @scenario(
     "C9",
     "A checkpoint can be restored after the layout has changed.",
-    "conformance 5",
+    "client API 4.3",
     bug='sets checkpoint-consumer.start "earliest"',
 )
 def checkpoint_across_a_split(stage: Stage) -> None:
@@ -101,7 +101,7 @@ def checkpoint_leaves_no_cursor(stage: Stage) -> None:
     stage.that(not durable, f"{len(durable)} durable subscriptions of a checkpoint consumer")
 
 
-@scenario("C9", "A checkpoint consumer follows a split while it reads.", "client behavior 7", bug="unsends-second")
+@scenario("C9", "A checkpoint consumer follows a split while it reads.", "wire protocol 6.3", bug="unsends-second")
 def checkpoint_follows_a_split(stage: Stage) -> None:
     topic = stage.scalable_topic(1)
     producer, reader = stage.producer(topic), stage.checkpoint_consumer(topic)

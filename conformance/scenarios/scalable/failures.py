@@ -38,7 +38,7 @@ def missing_topic_without_creation(stage: Stage) -> None:
     stage.refused("NotFound", "producer", **{"as": "absent"}, client=stage.client, topic=stage.name_of_topic())
 
 
-@scenario("C13", "NotFound of a queue consumer is distinct too.", "error model 2", bug="succeeds queue")
+@scenario("C12", "NotFound of a queue consumer is distinct too.", "error model 2", bug="succeeds queue")
 def missing_topic_of_a_queue(stage: Stage) -> None:
     override = {"allowAutoTopicCreation": False}
     stage.side.call("POST", f"/admin/v2/namespaces/{stage.namespace}/autoTopicCreation", override)
@@ -46,9 +46,7 @@ def missing_topic_of_a_queue(stage: Stage) -> None:
     stage.refused("NotFound", "queue", **fields)
 
 
-@scenario(
-    "C13", "After close, the client rejects new operations with AlreadyClosed.", "client API 2", bug="succeeds send"
-)
+@scenario("C13", "An operation of a closed producer fails with AlreadyClosed.", "error model 2", bug="succeeds send")
 def closed_producer_refuses_sends(stage: Stage) -> None:
     producer = stage.producer(stage.scalable_topic(1))
     stage.send(producer, keyed(0, 1))

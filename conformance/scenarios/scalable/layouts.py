@@ -48,7 +48,7 @@ def double_sessions(stage: Stage) -> None:
 @scenario(
     "C14",
     "A client closes its lookup session with the last producer and consumer of the topic.",
-    "wire protocol 4",
+    "client API 3.3",
     bug="ignores close",
 )
 def sessions_are_closed(stage: Stage) -> None:
@@ -116,7 +116,7 @@ def broker_failover_of_a_producer(stage: Stage) -> None:
     stage.that(stored >= set(values_of(keyed(0, 48))), "messages were lost")
 
 
-@scenario("C14", "A consumer resumes after the failover of brokers.", "conformance 5", bug="unsends-second")
+@scenario("C14", "A consumer resumes after the failover of brokers.", "client behavior 9", bug="unsends-second")
 def broker_failover_of_a_queue(stage: Stage) -> None:
     topic = stage.scalable_topic(4)
     consumer = stage.queue(topic)

@@ -71,7 +71,7 @@ def sends_survive_a_split(stage: Stage) -> None:
 
 
 @scenario(
-    "C4", "A producer survives many layout changes without a surfaced error.", "client behavior 9", bug="unorders"
+    "C14", "A producer survives many layout changes without a surfaced error.", "client behavior 9", bug="unorders"
 )
 def sends_survive_five_splits(stage: Stage) -> None:
     topic = stage.scalable_topic(1)
@@ -86,7 +86,7 @@ def sends_survive_five_splits(stage: Stage) -> None:
 @scenario(
     "C3",
     "Split and merge during active produce and consume: no loss, no reorder, no surfaced error.",
-    "conformance 5",
+    "client API 3.2",
     bug="unsends-second",
 )
 def split_and_merge_lose_nothing(stage: Stage) -> None:

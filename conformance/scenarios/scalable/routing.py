@@ -28,8 +28,8 @@ KEYS = (
 )
 """The keys of the specification's routing vectors, and texts of several scripts."""
 TWO_HASHES = (
-    "Routing hash: wire-protocol.md section 5 takes the high 16 bits of the unmasked Murmur3 hash; client-behavior.md "
-    "section 2 and conformance.md C2 take the low 16 bits. Pulsar 5.0 does the first, 5.0.0-M1 the second: --profile."
+    "Routing hash: wire-protocol.md section 5 and client-behavior.md section 2 take the high 16 bits of the unmasked "
+    "Murmur3 hash; conformance.md C2 takes the low 16 bits. Pulsar 5.0 does the first, 5.0.0-M1 the second: --profile."
 )
 
 

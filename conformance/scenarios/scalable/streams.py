@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from pulsarium.conformance.scenario import Stage, keyed, scenario, values_of
 
+LEAVING = (
+    "Leaving: wire-protocol.md section 6.2 demands SCALABLE_TOPIC_UNSUBSCRIBE at the close of a stream consumer. "
+    "Pulsar 5.0 has the command, and 5.0.0-M1 does not know it: --profile."
+)
+
 
 @scenario(
     "C7",
@@ -142,6 +147,7 @@ def stream_shares_segments(stage: Stage) -> None:
     "C7",
     "Closing a consumer sends SCALABLE_TOPIC_UNSUBSCRIBE, so that the others take over at once.",
     "wire protocol 6.2",
+    contradiction=LEAVING,
     bug="raw stays-registered",
 )
 def stream_leaves_cleanly(stage: Stage) -> None:
@@ -179,7 +185,7 @@ def controller_failover(stage: Stage) -> None:
 @scenario(
     "C7",
     "When consumers outnumber segments, the segment is shared by entry buckets or the surplus is idle.",
-    "wire protocol 6.2",
+    "key-shared 4",
     bug="unsends-second",
 )
 def stream_outnumbers_segments(stage: Stage) -> None:
@@ -191,7 +197,10 @@ def stream_outnumbers_segments(stage: Stage) -> None:
 
 
 @scenario(
-    "C7", "A namespace consumer follows topics that come into the matching set.", "client API 4.4", bug="unsends-second"
+    "Namespace subscription",
+    "A namespace consumer follows topics that come into the matching set.",
+    "client API 4.4",
+    bug="unsends-second",
 )
 def namespace_stream_follows_topics(stage: Stage) -> None:
     stage.scalable_topic(1, team="x")
