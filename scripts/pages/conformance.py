@@ -78,9 +78,9 @@ such as `java@2.11.4`: {clients}.
 
 _SPECIFICATION = f"""The sources of scalable topics are sections of Pulsar's
 [specification of scalable topics](https://github.com/apache/pulsar/tree/master/spec/scalable-topics), in the text
-that PIP-494 adopts as version {SPECIFICATION}, each with its number in the conformance checklist or an optional capability:
-`C2: client behavior 2` is section 2 of client-behavior.md, for requirement C2 of conformance.md. Conformance, data
-model and error model were read as stable texts, the other documents in their last known draft. See
+that PIP-494 adopts as version {SPECIFICATION}, each with its number in the conformance checklist or an optional
+capability: `C2: client behavior 2` is section 2 of client-behavior.md, for requirement C2 of conformance.md.
+Conformance, data model and error model were read as stable texts, the other documents in their last known draft. See
 [where its texts contradict each other](scalable-topics.md#where-texts-contradict-each-other).
 """
 
