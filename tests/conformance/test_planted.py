@@ -29,8 +29,8 @@ def test_every_scenario_names_a_bug() -> None:
 
 
 MISCOUNTS = {
-    "a-damaged-batch-gives-its-permits-back": "receiver._charged = lambda *_, **__: 1",
-    "a-damaged-part-of-a-batch-gives-its-permits-back": "receiver._charged = lambda *_, **__: 1",
+    "a-damaged-batch-gives-its-permits-back": "receiver.Receiver._charged = lambda *_, **__: 1",
+    "a-damaged-part-of-a-batch-gives-its-permits-back": "receiver.Receiver._charged = lambda *_, **__: 1",
     "permits-are-not-given-to-the-next-consumer": "flow.Permits.opened = lambda self: self._size",
 }
 """Changes to our client by which it gives back one permit for any damaged entry, or those of the consumer before."""
