@@ -92,28 +92,34 @@ def _ack(session: Session, cmd: pb.CommandAck, properties: CursorProperties) -> 
         if cmd.ack_type == Individual and len(cmd.message_id) > step:
             session.gate.handle_in_slices(_acknowledge_many(session, consumer, subscription, cmd, reply, step))
             return
-        if reply is not None and session.broker.profile.invalid_acknowledgements_fail:
-            if cmd.ack_type == Individual:
-                _tell_invalid(reply, subscription, cmd.message_id)
-            elif (last := _cumulative(subscription, cmd)) is not None:
-                where = Position(signed(last.ledgerId), signed(last.entryId))
-                _refuse_invalid(reply, subscription.cursor.why_not_through(where))
         consumer.acked_ms, save_now = subscription.topic.now_ms(), reply is not None
+        judged = _judged(session, reply)
         if cmd.ack_type == Individual:
+            if judged is not None:
+                _tell_invalid(judged, subscription, cmd.message_id)
             _acknowledge(consumer, subscription, cmd.message_id, in_parts=batch_acks, save_now=save_now)
-        elif (through := _cumulative(subscription, cmd)) is None:
+        elif len(cmd.message_id) != 1 or subscription.shares_messages:
             log.warning("ignored a cumulative ACK of a Shared consumer, or of several ids", peer=session)
-        elif batch_acks or not through.ack_set:
+        else:
+            through = cmd.message_id[0]
             position = Position(signed(through.ledgerId), signed(through.entryId))
-            subscription.acknowledge_through(position, through.ack_set, properties=properties, save_now=save_now)
-            consumer.acked += 1
-        else:  # acknowledges nothing, but its properties are stored
-            subscription.acknowledge(consumer, (), properties=properties, save_now=save_now)
+            if judged is not None:
+                _refuse_invalid(judged, subscription.cursor.why_not_through(position))
+            if batch_acks or not through.ack_set:
+                subscription.acknowledge_through(position, through.ack_set, properties=properties, save_now=save_now)
+                consumer.acked += 1
+            else:  # acknowledges nothing, but its properties are stored
+                subscription.acknowledge(consumer, (), properties=properties, save_now=save_now)
         if reply is not None:
             subscription.cursor.after_save(lambda error: _answer(session, reply, error))
         return
     if reply is not None:
         session.broker.turn.after_commit(lambda error: _answer(session, reply, error))
+
+
+def _judged(session: Session, reply: pb.CommandAckResponse | None) -> pb.CommandAckResponse | None:
+    """Return the reply when the profile makes it an error for an id that cannot be acknowledged, or None."""
+    return reply if session.broker.profile.invalid_acknowledgements_fail else None
 
 
 def _tell_invalid(
@@ -147,11 +153,6 @@ def _acknowledge(
     subscription.acknowledge(consumer, whole, parts, save_now=save_now)
 
 
-def _cumulative(subscription: PersistentSubscription, cmd: pb.CommandAck) -> pb.MessageIdData | None:
-    """Return the message id of a cumulative ACK, or None where a cumulative ACK has no effect."""
-    return cmd.message_id[0] if len(cmd.message_id) == 1 and not subscription.shares_messages else None
-
-
 def _ids_a_step(subscription: PersistentSubscription) -> int:
     """Return how many ids are acknowledged at once. Each consumer is asked for an entry that another one has."""
     return max(1, IDS_A_STEP // (1 + len(subscription.consumers) // CONSUMERS_ASKED))
@@ -167,12 +168,12 @@ def _acknowledge_many(
 ) -> Iterator[None]:
     """Acknowledge as if `step` ids had come in each of several ACKs, with the request id on the last."""
     in_parts = session.broker.config.acknowledgmentAtBatchIndexLevelEnabled
-    message_ids = iter(cmd.message_id)
+    message_ids, judged = iter(cmd.message_id), _judged(session, reply)
     while some := list(islice(message_ids, step)):
         if session.consumers.get(cmd.consumer_id) is not consumer:
             return  # the consumer was closed meanwhile
-        if reply is not None and session.broker.profile.invalid_acknowledgements_fail:
-            _tell_invalid(reply, subscription, some)
+        if judged is not None:
+            _tell_invalid(judged, subscription, some)
         _acknowledge(consumer, subscription, some, in_parts=in_parts, save_now=False)
         yield
     consumer.acked_ms = subscription.topic.now_ms()
