@@ -23,7 +23,6 @@ from typing import Any, TypeAlias
 
 from pulsarium.conformance.recordings.releases import PULSAR_4
 
-FOLDER = PULSAR_4.folder
 MASK = "mask.toml"
 
 Said: TypeAlias = dict[str, list[str]]
@@ -214,7 +213,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Exit 0 when every scenario is equal.")
     parser.add_argument("other", type=Path, help="the folder with the other broker's recordings")
     parser.add_argument("only", nargs="*", help="parts of the scenarios' names")
-    parser.add_argument("--golden", type=Path, default=FOLDER)
+    parser.add_argument("--golden", type=Path, default=PULSAR_4.folder)
     parser.add_argument("-v", action="store_true", help="show each difference")
     parser.add_argument("--texts", action="store_true", help="compare error texts too")
     parser.add_argument("--answers", action="store_true", help="name each answer that is lacking (-) or too many (+)")

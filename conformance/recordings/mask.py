@@ -14,7 +14,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from pulsarium.conformance.recordings.compare import FOLDER, MASK, common, load
+from pulsarium.conformance.recordings.compare import MASK, common, load
+from pulsarium.conformance.recordings.releases import PULSAR_4
 
 HEAD = """\
 # What a real broker does not repeat; made by mask.py of several recordings, read by compare.py.
@@ -97,7 +98,7 @@ def _ranges(how: dict[int, str]) -> Iterator[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Make mask.toml anew from several recordings of a real broker.")
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="a folder that record.py filled")
-    parser.add_argument("--golden", type=Path, default=FOLDER)
+    parser.add_argument("--golden", type=Path, default=PULSAR_4.folder)
     options = parser.parse_args()
     (options.golden / MASK).write_text(written(options.golden, options.runs))
 

@@ -30,6 +30,11 @@ class Release:
         """Return the folder of its own recordings, their mask and its broker.conf files."""
         return _HERE / self.name
 
+    def recording(self, name: str) -> Path:
+        """Return the recording of a scenario: its own, or else that of its base."""
+        own = self.folder / f"{name}.jsonl"
+        return own if self.base is None or own.exists() else self.base.recording(name)
+
     def paths(self) -> Mapping[str, Path]:
         """Return the recording of each scenario by its name, those of the base too, in the order of names."""
         own = {path.stem: path for path in self.folder.glob("[0-9]*.jsonl")}

@@ -209,7 +209,7 @@ class Replay:
     def compare(self, scenario: Recorded) -> Verdict:
         """Set what was recorded in `out` against the golden recordings."""
         try:
-            found = compare(self.release.paths()[scenario.name].parent, self.out, scenario.name, self.texts)
+            found = compare(self.release.recording(scenario.name).parent, self.out, scenario.name, self.texts)
         except ValueError as error:
             return Verdict(scenario, 0, 0, trouble=f"the recording cannot be read: {error!r}")
         return Verdict(scenario, found.same, found.total, "\n".join(found.words), answers=found.answers)
