@@ -22,6 +22,18 @@ def left(stage: Stage, topic: str, kind: str = "Exclusive", **options: Any) -> l
     return [each["value"] for each in got[:-1]]
 
 
+def the_unacknowledged_messages_of_a_batch_come_back(stage: Stage, kind: str) -> None:
+    """Acknowledge every other message of a batch, and see that a new consumer of this type gets the others."""
+    topic = stage.topic()
+    consumer = stage.consumer(topic, kind, batch_index=True)
+    stage.send(stage.producer(topic, batch=10), texts(0, 10))
+    got = stage.receive_in_order(consumer, texts(0, 10))
+    for each in got[::2]:
+        stage.acknowledge(consumer, each)
+    stage.close(consumer)
+    stage.equal(left(stage, topic, kind, batch_index=True), texts(0, 10)[1::2], "messages that came back")
+
+
 @scenario(
     "ACK",
     "An acknowledged message is not delivered to a new consumer of the subscription.",
@@ -196,14 +208,7 @@ def a_batch_is_acknowledged_with_all_its_messages(stage: Stage) -> None:
     bug="without consumer.batch-index",
 )
 def single_messages_of_a_batch_are_acknowledged(stage: Stage) -> None:
-    topic = stage.topic()
-    consumer = stage.consumer(topic, "Shared", batch_index=True)
-    stage.send(stage.producer(topic, batch=10), texts(0, 10))
-    got = stage.receive_in_order(consumer, texts(0, 10))
-    for each in got[::2]:
-        stage.acknowledge(consumer, each)
-    stage.close(consumer)
-    stage.equal(left(stage, topic, "Shared", batch_index=True), texts(0, 10)[1::2], "messages that came back")
+    the_unacknowledged_messages_of_a_batch_come_back(stage, "Shared")
 
 
 @scenario(
@@ -213,14 +218,7 @@ def single_messages_of_a_batch_are_acknowledged(stage: Stage) -> None:
     bug="without consumer.batch-index",
 )
 def single_messages_of_a_batch_are_acknowledged_on_exclusive(stage: Stage) -> None:
-    topic = stage.topic()
-    consumer = stage.consumer(topic, batch_index=True)
-    stage.send(stage.producer(topic, batch=10), texts(0, 10))
-    got = stage.receive_in_order(consumer, texts(0, 10))
-    for each in got[::2]:
-        stage.acknowledge(consumer, each)
-    stage.close(consumer)
-    stage.equal(left(stage, topic, batch_index=True), texts(0, 10)[1::2], "messages that came back")
+    the_unacknowledged_messages_of_a_batch_come_back(stage, "Exclusive")
 
 
 @scenario(

@@ -99,7 +99,7 @@ OF_WEBSOCKET: Final = (
     "an-unacknowledged-message-comes-again-after-the-timeout",
     "clients-go-on-after-an-unload",
 )
-"""What the tests of the WebSocket API leave to the kit."""
+"""The scenarios that the tests of the WebSocket API leave to the kit."""
 KNOWN: Final = (
     KnownClient("ours", list(SCENARIOS)),
     KnownClient("ours-asyncio", CLASSIC[::3]),

@@ -10,7 +10,7 @@ CONFIG = PULSAR_4.folder / "standalone.conf"
 """The configuration of the transcripts' broker."""
 
 WITHOUT_TRANSACTIONS: Mapping[str, object] = {"transactionCoordinatorEnabled": "false"}
-"""Where a real broker makes the topics of transactions for many topics at once, messages may come late, or never."""
+"""Settings for many topics at once: a broker that makes their transaction topics may deliver late, or never."""
 
 
 def changed(text: str, settings: Mapping[str, object]) -> str:
