@@ -8,6 +8,7 @@ from typing import Any
 from pulsarium.capture.file import CaptureRecord
 from pulsarium.capture.lint.checker import RecordFindings
 from pulsarium.capture.lint.frames import Frame
+from pulsarium.proto.drafts import drafts_in
 from pulsarium.proto.entry import checksum_matches, parse_metadata, split, strip_broker_metadata
 from pulsarium.proto.errors import EntryError
 from pulsarium.proto.text import text_of
@@ -20,8 +21,9 @@ def described(number: int, record: CaptureRecord, seen: RecordFindings, *, full:
     """Return a record as JSON, without unknown values.
 
     The keys are number, connection, kind ("frame", "opened" or "closed"), sender, time (of day, by the broker's clock),
-    monotonic_ns and note. A frame also has size, command, topic, fields, error, broken, latency_us (if it is an answer)
-    and `entry` (see `entry_of`). With `full`, payloads are included, and long fields are not cut.
+    monotonic_ns and note. A frame also has size, command, topic, fields, error, broken, latency_us (of an answer),
+    draft (the proposals that it belongs to, if no release of Pulsar has it) and `entry` (see `entry_of`). With `full`,
+    payloads are included, and long fields are not cut.
     """
     told: dict[str, Any] = {
         "number": number,
@@ -38,6 +40,7 @@ def described(number: int, record: CaptureRecord, seen: RecordFindings, *, full:
         told |= {"broken": frame.broken, "latency_us": latency}
         if frame.body is not None:
             told["fields"] = fields_of(frame.body, full=full)
+            told["draft"] = [f"PIP-{number}" for number in sorted(drafts_in(frame.name, frame.body))] or None
         told["entry"] = entry_of(frame, full=full)
     told["note"] = dict(record.note) or None
     return {name: value for name, value in told.items() if value not in (None, "")}

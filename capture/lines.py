@@ -66,6 +66,8 @@ class CaptureLines:
             parts.append(self._style(printable(frame.broken), fg="red"))
         if "latency_us" in told:
             parts.append(self._style(f"+{_duration(told['latency_us'])}", dim=True))
+        if "draft" in told:
+            parts.append(self._style(f"[draft: {', '.join(told['draft'])}]", fg="yellow"))
         if note:
             parts.append(self._style(f"[{note}]", fg="yellow"))
         parts.append(self._style(f"{record.size} B", dim=True))

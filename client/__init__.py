@@ -35,6 +35,7 @@ from pulsarium.client.consumer.options import (
     ConsumerType,
     InitialPosition,
     KeySharedMode,
+    OrderedNegativeAckMode,
     RegexSubscriptionMode,
 )
 from pulsarium.client.consumer.policies import (
@@ -155,6 +156,7 @@ __all__ = [
     "MessagePayloadProcessor",
     "MultiplierRedeliveryBackoff",
     "NamespaceStreamConsumer",
+    "OrderedNegativeAckMode",
     "PartitionsRoutingMode",
     "PayloadToMessageIdConverter",
     "Producer",

@@ -19,6 +19,7 @@ from pulsarium.client.consumer.options import (
     ConsumerOptions,
     ConsumerType,
     InitialPosition,
+    OrderedNegativeAckMode,
     ReaderOptions,
     RegexSubscriptionMode,
     TableViewOptions,
@@ -167,6 +168,7 @@ class Client:
         priority_level: int = 0,
         negative_ack_redelivery_delay: float = 60.0,
         negative_ack_redelivery_backoff: RedeliveryBackoff | None = None,
+        ordered_negative_ack: OrderedNegativeAckMode = OrderedNegativeAckMode.Disabled,
         unacked_messages_timeout: float | None = None,
         ack_timeout_redelivery_backoff: RedeliveryBackoff | None = None,
         dead_letter_policy: ConsumerDeadLetterPolicy | None = None,
@@ -222,6 +224,8 @@ class Client:
             negative_ack_redelivery_delay: The time before a negatively acknowledged message is redelivered.
             negative_ack_redelivery_backoff: Computes this delay from the message's redelivery count, in place of
                 `negative_ack_redelivery_delay`.
+            ordered_negative_ack: Whether negative acknowledgements keep the order of keys on KeyShared subscriptions,
+                as the draft PIP-493 proposes. No release of Pulsar can do that.
             unacked_messages_timeout: The time after which an unacknowledged message is redelivered, with all messages
                 of its batch. At least 1 second. None is never. Ignored with `ack_timeout_redelivery_backoff`.
             ack_timeout_redelivery_backoff: Computes this time from the message's redelivery count.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import ipaddress
+import json
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 
 import jwt
@@ -13,9 +15,23 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from cryptography.x509.oid import NameOID
+from jwt.algorithms import HMACAlgorithm
 
 _SECRET = b"the secret of one run of the matrix, long enough"
+READ_AGAIN = 60  # seconds between two looks at the keys of PIP-490
 _TOKENS = "org.apache.pulsar.broker.authentication.AuthenticationProviderToken"
+
+
+class KeyId(Enum):
+    """The kid of a key of tokens (PIP-490)."""
+
+    OWN = "own"
+    """The key of the token of the kit."""
+    NEXT = "next"
+
+    @property
+    def secret(self) -> bytes:
+        return _SECRET if self is KeyId.OWN else _SECRET.upper()
 
 
 @dataclass(frozen=True)
@@ -26,8 +42,17 @@ class Material:
 
     @property
     def token(self) -> str:
-        """Return the token of a superuser."""
+        """Return the token of a superuser. Brokers that know one key pass over its kid."""
+        return self.token_of(KeyId.OWN)
+
+    @property
+    def unnamed_token(self) -> str:
+        """Return a token without a kid."""
         return jwt.encode({"sub": "admin"}, _SECRET, "HS256")
+
+    def token_of(self, kid: KeyId) -> str:
+        """Return a token with the signature and the name of a key."""
+        return jwt.encode({"sub": "admin"}, kid.secret, "HS256", {"kid": kid.value})
 
     @property
     def wrong_token(self) -> str:
@@ -47,6 +72,19 @@ class Material:
             "tlsKeyFilePath": str(self.folder / "server.key"),
         }
 
+    def key_settings(self) -> dict[str, str]:
+        """Return further settings of a broker that finds the keys of tokens by kid (PIP-490)."""
+        return {
+            "tokenValidationKeysJwks": f"file://{self.folder / 'keys.json'}",
+            "tokenValidationKeysRefreshSeconds": str(READ_AGAIN),
+            "tokenRequireKid": "true",
+        }
+
+    def publish(self, *kids: KeyId) -> None:
+        """Write the document of the keys, which a broker reads some time later."""
+        keys = [{"kid": kid.value, **HMACAlgorithm.to_jwk(kid.secret, as_dict=True)} for kid in kids]
+        (self.folder / "keys.json").write_text(json.dumps({"keys": keys}))
+
 
 def make(folder: Path) -> Material:
     """Generate all files, with certificates that are valid for a day."""
@@ -65,7 +103,9 @@ def make(folder: Path) -> Material:
     (folder / "server.key").write_bytes(_private(server))
     stranger = ec.generate_private_key(ec.SECP256R1())
     (folder / "other.pem").write_bytes(_certificate("authority", stranger, stranger))
-    return Material(folder)
+    material = Material(folder)
+    material.publish(KeyId.OWN)
+    return material
 
 
 def _private(key: ec.EllipticCurvePrivateKey) -> bytes:

@@ -17,10 +17,13 @@ from pulsarium.conformance.material import make
 from pulsarium.conformance.protocol import Adapter, AdapterFault, Client, ClientError, Unsupported, greet
 from pulsarium.conformance.scenario import Failed, Scenario, Stage
 from pulsarium.conformance.side import Side, SideFault, Sides, Unavailable
+from pulsarium.proto.drafts import DRAFT_COMMANDS, DRAFT_FIELDS
 
 BROKEN_RULE: Final = "the frames break the rule"
 """The first words of the reason of a scenario that passed but for a rule of the linter."""
 _LOG_BYTES: Final = 1 << 20
+_OF_PROTOCOL: Final = frozenset({*DRAFT_COMMANDS.values(), *DRAFT_FIELDS.values()})
+"""Proposals that change the protocol, which clients must know."""
 
 
 class Verdict(StrEnum):
@@ -158,7 +161,7 @@ class Runner:
             assert self.client is not None
             if scenario.topics not in self.client.topics:
                 raise Unsupported(f"the client has no {scenario.topics} topics")
-            if scenario.pip and scenario.pip not in self.client.proposals:
+            if scenario.pip in _OF_PROTOCOL and scenario.pip not in self.client.proposals:
                 raise Unsupported(f"the client does not know PIP-{scenario.pip}")
             namespace = f"public/conformance-{uuid.uuid4().hex[:10]}"
             side.namespace(namespace)

@@ -36,7 +36,7 @@ class Scenario:
     tested, and where it stands. contradiction: a text that says something else, or "". may_break: rules of the linter
     that the scenario provokes. secured: whether the brokers have tokens and TLS. bug: a bug that the scenario
     finds when it is planted, by `faulty` or, after the word raw, in the raw client of the kit's tests. pip: number of
-    the proposal that brokers and client must have, or 0.
+    the proposal that brokers must have, and clients if it changes the protocol, or 0.
     """
 
     name: str

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import quote
 
+from pulsarium.broker.config.proposals import BACKLOG_AGE
 from pulsarium.broker.lab.capture.proxy import ProxiedBroker, Proxy, proxying
 from pulsarium.broker.testing import BrokerCapture, PulsarBroker, running
 from pulsarium.broker.testing.thread import LoopThread
@@ -61,6 +62,7 @@ class Side(Protocol):
     def merge(self, topic: str, first: int, second: int) -> None: ...
     def backlog(self, topic: str, segment: dict[str, Any], subscription: str) -> int: ...
     def unload(self, topic: str) -> None: ...
+    def skip(self, topic: str, subscription: str, messages: int) -> None: ...
     def kill(self, broker: int) -> None: ...
     def bring_back(self, broker: int) -> None: ...
     def advance(self, seconds: float) -> None: ...
@@ -164,6 +166,10 @@ class RestSide:
         """Unload the bundles of a topic's namespace, so that its topics or segments move or load again."""
         namespace = "/".join(topic.partition("://")[2].split("/")[:2])
         self.call("PUT", f"/admin/v2/namespaces/{namespace}/unload")
+
+    def skip(self, topic: str, subscription: str, messages: int) -> None:
+        """Skip the next unacknowledged messages of a subscription of a classic topic."""
+        self.call("POST", f"{admin_path(topic)}/subscription/{subscription}/skip/{messages}")
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
         """Send a request to the REST API, and return the JSON of the answer. Raise `SideFault` for an error."""
@@ -304,6 +310,11 @@ _SETTINGS = {
 }
 
 
+_OF_PROPOSALS = {
+    BACKLOG_AGE: {"exposeSubscriptionBacklogAgeInPrometheus": "true", "preciseTimeBasedBacklogQuotaCheck": "true"},
+}
+
+
 class OurSides:
     """Clusters of brokers of Pulsarium, which start when a scenario needs them."""
 
@@ -318,17 +329,15 @@ class OurSides:
         self._of_open = stack.enter_context(ExitStack())
         self._open: OurBrokers | None = None
         self._secured: OurBrokers | None = None
-        self._proposing: dict[int, OurBrokers] = {}
+        self._proposing: dict[tuple[int, Path | None], OurBrokers] = {}
 
     def side(self, material: Material | None, pip: int = 0) -> Side:
         """Return brokers that let everybody in, or those with the tokens and certificates of `material`.
 
-        With `pip`, return brokers of their own that have this proposal, and let everybody in.
+        With `pip`, return brokers of their own that have this proposal.
         """
         if pip:
-            if pip not in self._proposing:
-                self._proposing[pip] = self._started(self._stack, {}, pip=pip)
-            return self._proposing[pip]
+            return self._with_proposal(pip, material)
         if material is None:
             if self._open is None or self._open.clock_moved:  # clients compare the broker's time with their own
                 self._of_open.close()
@@ -336,6 +345,14 @@ class OurSides:
             return self._open
         self._secured = self._secured or self._started(self._stack, material.settings(), material.token)
         return self._secured
+
+    def _with_proposal(self, pip: int, material: Material | None) -> Side:
+        key = pip, None if material is None else material.folder
+        if key not in self._proposing:
+            settings = {} if material is None else {**material.settings(), **material.key_settings()}
+            token = "" if material is None else material.token
+            self._proposing[key] = self._started(self._stack, _OF_PROPOSALS.get(pip, {}) | settings, token, pip)
+        return self._proposing[key]
 
     def _started(self, stack: ExitStack, settings: Mapping[str, str], token: str = "", pip: int = 0) -> OurBrokers:
         brokers = running(

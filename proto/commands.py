@@ -90,6 +90,7 @@ _ROWS: dict[str, tuple[tuple[int, Direction, int, int | None], ...]] = {
         (_T.ACK, _CLIENT, 0, _T.ACK_RESPONSE),  # answered only if it has a request_id
         (_T.ACK_RESPONSE, _BROKER, 17, None),
         (_T.REDELIVER_UNACKNOWLEDGED_MESSAGES, _CLIENT, 2, None),
+        (_T.NEGATIVE_ACK, _CLIENT, 0, None),
         (_T.UNSUBSCRIBE, _CLIENT, 0, _T.SUCCESS),
         (_T.SEEK, _CLIENT, 0, _T.SUCCESS),
         (_T.GET_LAST_MESSAGE_ID, _CLIENT, 12, _T.GET_LAST_MESSAGE_ID_RESPONSE),
@@ -155,6 +156,8 @@ def _feature_flag(name: str) -> str | None:
         return "supports_tc_metadata_discovery"  # PIP-473
     if name.startswith("WATCH_TOPIC_"):
         return "supports_topic_watchers"  # PIP-145
+    if name == "NEGATIVE_ACK":
+        return "supports_key_ordered_negative_ack"  # PIP-493
     return None
 
 

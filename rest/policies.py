@@ -413,6 +413,7 @@ _IN_ORDER: Final[dict[str, Any]] = {
     "schema_auto_update_compatibility_strategy": ABSENT,
     "schema_compatibility_strategy": "UNDEFINED",
     "is_allow_auto_update_schema": True,
+    "is_allow_auto_update_schema_with_replicator": ABSENT,
     "schema_validation_enforced": False,
     "offload_policies": ABSENT,
     "deduplicationSnapshotIntervalSeconds": ABSENT,

@@ -23,6 +23,7 @@ KEYS = {
     WATCHERS_RECONCILE: "enableBrokerTopicListWatcher",
     SCALABLE_TOPICS: "scalableTopicsEnabled",
     COORDINATOR_WATCHES: "transactionCoordinatorScalableTopicsEnabled",
+    "supports_key_ordered_negative_ack": "keySharedNegativeAckOrderingEnabled",
 }
 
 OUR_CLIENTS = "Pulsarium"  # prefix of this project's clients, which mean PIP-429 by that version

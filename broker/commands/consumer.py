@@ -293,6 +293,45 @@ def _redeliver_many(
         yield
 
 
+@handles(pb.BaseCommand.NEGATIVE_ACK)
+def negative_ack(session: Session, cmd: pb.CommandNegativeAck, trailing: bytes) -> None:
+    """Keep the order of keys after negative acknowledgements, and take back what the client returns unseen (PIP-493).
+
+    Entries that the consumer does not have are passed over. An entry in both lists counts as negatively acknowledged.
+    """
+    consumer = session.consumers.get(cmd.consumer_id)
+    if consumer is None or not isinstance(consumer.subscription, PersistentSubscription):
+        return
+    subscription = consumer.subscription
+    if len(cmd.negative_acked) + len(cmd.returned) > IDS_A_STEP:
+        session.gate.handle_in_slices(_negative_ack_many(session, consumer, subscription, cmd))
+        return
+    refused = [Position(signed(each.ledgerId), signed(each.entryId)) for each in cmd.negative_acked]
+    returned = [Position(signed(each.ledgerId), signed(each.entryId)) for each in cmd.returned]
+    if refused and returned:
+        both = set(refused)
+        returned = [position for position in returned if position not in both]
+    subscription.negative_ack(consumer, refused, returned)
+
+
+def _negative_ack_many(
+    session: Session, consumer: Consumer, subscription: PersistentSubscription, cmd: pb.CommandNegativeAck
+) -> Iterator[None]:
+    """Handle long lists as if they had come in several commands, with those of `returned` last."""
+    refused, left, returned = set[Position](), iter(cmd.negative_acked), iter(cmd.returned)
+    while some := [Position(signed(each.ledgerId), signed(each.entryId)) for each in islice(left, IDS_A_STEP)]:
+        if session.consumers.get(consumer.consumer_id) is not consumer:
+            return  # the consumer was closed meanwhile
+        subscription.negative_ack(consumer, some, ())
+        refused.update(some)
+        yield
+    while some := [Position(signed(each.ledgerId), signed(each.entryId)) for each in islice(returned, IDS_A_STEP)]:
+        if session.consumers.get(consumer.consumer_id) is not consumer:
+            return
+        subscription.negative_ack(consumer, (), [position for position in some if position not in refused])
+        yield
+
+
 @handles(pb.BaseCommand.CONSUMER_STATS)
 def consumer_stats(session: Session, cmd: pb.CommandConsumerStats, trailing: bytes) -> None:
     """Answer with the stats of one consumer. Rates are zero, as in Pulsar in a consumer's first minute."""

@@ -7,6 +7,8 @@ from dataclasses import fields
 from typing import Any, Protocol
 
 from pulsarium.broker.config.keys import Config, documented_keys
+from pulsarium.broker.config.profile import Profile
+from pulsarium.broker.config.proposals import NEGATIVE_ACKS
 from pulsarium.broker.config.values import read_value
 from pulsarium.broker.logs import PartLog
 
@@ -91,9 +93,27 @@ NAMES_OF_SCALABLE_TOPICS = (  # added by 5.0
 )
 
 
-def dynamic_names(*, scalable_topics: bool) -> tuple[str, ...]:
+_BROUGHT_BY_5_0_1 = """
+brokerCloseInactiveTopicsEnabled exposeConsumerLevelMetricsInPrometheus exposeManagedCursorMetricsInPrometheus
+exposeManagedLedgerMetricsInPrometheus exposePreciseBacklogInPrometheus exposeProducerLevelMetricsInPrometheus
+exposeSubscriptionBacklogSizeInPrometheus exposeTopicLevelMetricsInPrometheus loadManagerMigrationEnabled
+managedLedgerAddEntryHandoverMaxBatchBytesSize managedLedgerAddEntryHandoverMaxBatchItems managedLedgerBatchReadEnabled
+scalableTopicEntryBucketBudget scalableTopicEntryBucketMaxPerSegment scalableTopicLoadReportRateChangeThreshold
+topicLoadTimeoutSeconds
+"""
+_DROPPED_BY_5_0_1 = (
+    "subscriptionKeySharedUseClassicPersistentImplementation",
+    "subscriptionSharedUseClassicPersistentImplementation",
+)
+_OF_PROPOSALS = {NEGATIVE_ACKS: "keySharedNegativeAckMaxRetryingPositionsPerSubscription"}
+
+
+def dynamic_names(profile: Profile) -> tuple[str, ...]:
     """Return the names of the settings that a release lets operators change while brokers run."""
-    return (*NAMES, *NAMES_OF_SCALABLE_TOPICS) if scalable_topics else NAMES
+    names = (*NAMES, *NAMES_OF_SCALABLE_TOPICS) if profile.scalable_topics else NAMES
+    if profile.newer_rest:
+        names = (*(name for name in names if name not in _DROPPED_BY_5_0_1), *_BROUGHT_BY_5_0_1.split())
+    return (*names, *(name for proposal, name in _OF_PROPOSALS.items() if profile.has(proposal)))
 
 
 class SettingRecords(Protocol):

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from pulsarium.broker.config.connection_keys import ConnectionConfig
 from pulsarium.broker.config.meaning import Meaning, key
-from pulsarium.broker.config.proposals import BACKLOG_AGE, TOKEN_KEYS
+from pulsarium.broker.config.proposals import BACKLOG_AGE, NEGATIVE_ACKS, TOKEN_KEYS
 from pulsarium.proto.numbers import LONG_MAX
 
 FRAME_PADDING: Final = 10 * 1024  # bytes of a frame beyond maxMessageSize: Pulsar's MESSAGE_SIZE_FRAME_PADDING
@@ -284,6 +284,17 @@ class Config(ConnectionConfig):
     )
     keySharedLookAheadMsgInReplayThresholdPerSubscription: int = key(
         20_000, "Most messages that wait for consumers of a subscription while the dispatcher reads on"
+    )
+    keySharedNegativeAckOrderingEnabled: bool = key(
+        True,
+        "Keep the order of keys after negative acknowledgements on Key_Shared, for clients that send NEGATIVE_ACK",
+        proposal=NEGATIVE_ACKS,
+    )
+    keySharedNegativeAckMaxRetryingPositionsPerSubscription: int = key(
+        50_000,
+        "Negatively acknowledged messages of a subscription from which on no others are delivered",
+        low=1,
+        proposal=NEGATIVE_ACKS,
     )
     delayedDeliveryEnabled: bool = key(True, "Delay messages by deliver_at_time on Shared and Key_Shared")
     delayedDeliveryTickTimeMillis: int = key(

@@ -32,6 +32,8 @@ _NO_PROXY: Final = "the PROXY protocol is not spoken: a proxy that sends its hea
 _NO_LOOKUP_LIMIT: Final = "lookups are never refused for their number"
 _NO_KEY_STORE: Final = "there are no key stores: give PEM files (tlsCertificateFilePath, tlsKeyFilePath)"
 _OWN_TLS: Final = "TLS is Python's own, with its ciphers"
+_NO_JAVA_TLS: Final = "TLS is Python's own, with the PEM files of tlsCertificateFilePath and tlsKeyFilePath"
+_NO_CLIENT: Final = "the broker opens no connections to other brokers"
 _NO_LABELS: Final = "/metrics has the metrics and labels of the default"
 
 KEYS: Final = (
@@ -96,6 +98,15 @@ KEYS: Final = (
     Missing("tlsCiphers", "", _OWN_TLS),
     Missing("webServiceTlsCiphers", "", _OWN_TLS),
     Missing("webServiceTlsProtocols", "", "tlsProtocols is for both ports"),
+    *(
+        Missing(key, "", _NO_JAVA_TLS)  # the first four since 5.0 (PIP-478)
+        for key in ("tlsFactoryClassName", "tlsFactoryConfig", "jsseProvider", "jcaProvider", "tlsProvider")
+    ),
+    Missing("webServiceTlsProvider", "Conscrypt", _NO_JAVA_TLS),
+    *(
+        Missing(f"brokerClient{key}", "", _NO_CLIENT)
+        for key in ("TlsFactoryClassName", "TlsFactoryConfig", "JsseProvider", "JcaProvider")
+    ),
     Missing("tokenSettingPrefix", "", "keys of tokens are read without a prefix"),
     Missing("authenticationRoleLoggingAnonymizer", "NONE", "roles stay readable in the log"),
     Missing("allowAclChangesOnNonExistentTopics", "false", "permissions on an absent topic are refused with 404"),
@@ -124,7 +135,7 @@ def missing(values: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         row = _BY_NAME.get(key)
         if row is not None and row.asks(value):
             yield key, row.lost
-        if key.endswith(_NAMING_CLASSES) and _names_foreign_class(value):
+        elif key.endswith(_NAMING_CLASSES) and _names_foreign_class(value):
             yield key, FOREIGN_CLASS
 
 

@@ -8,8 +8,9 @@ from types import MappingProxyType
 from typing import Final
 
 from pulsarium.broker.config.meaning import ConfigError
-from pulsarium.broker.config.proposals import BACKLOG_AGE, proposals_of
+from pulsarium.broker.config.proposals import BACKLOG_AGE, PROPOSALS, proposals_of
 from pulsarium.broker.config.version import VERSION
+from pulsarium.proto.drafts import DRAFT_COMMANDS
 
 # These clients close their connection on REACHED_END_OF_TOPIC.
 CLOSED_BY_END_OF_TOPIC: Final = ("Pulsar-CPP", "Pulsar Go")
@@ -35,6 +36,7 @@ BROUGHT_BY_5_0: Final = frozenset(
     }
 )
 BROUGHT_BY_5_0_1: Final = frozenset({"SCALABLE_TOPIC_UNSUBSCRIBE"})
+DRAFTS: Final = frozenset(DRAFT_COMMANDS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +96,8 @@ class Profile:
     scalable_faults: scalable topics can be created in a namespace that does not exist. A connection that ends
     disconnects its registered consumers even if other connections have taken their names. The controller remembers
     subscriptions that all consumers have left (5.0.1).
+    newer_rest: REST as in 5.0.1: is_allow_auto_update_schema_with_replicator exists, a cluster migrates to a URL only,
+    a policy of unpartitioned topics may have 0 or 1 partitions, and no cluster has an SSL factory.
     separate_publish_times: store a message in a millisecond at least, so that no two messages of a client that waits
     for each receipt have one publish time.
     newer_error_pages: error pages of the servlet container name the whole URL and no servlet, as in 5.0.
@@ -136,6 +140,7 @@ class Profile:
     scalable_as_m1: bool = False
     scalable_faults: bool = False
     newer_error_pages: bool = False
+    newer_rest: bool = False
     separate_publish_times: bool = False
     lookup_names_broker: bool = False
     proposals: frozenset[int] = frozenset()
@@ -170,6 +175,7 @@ PIP: Final = Profile(
     defaults=(("transactionCoordinatorEnabled", True),),
     max_protocol_version=22,
     flags=FLAGS_OF_4_2 | {SCALABLE_TOPICS, COORDINATOR_WATCHES},
+    unknown=DRAFTS,
     server_version=f"Pulsarium {VERSION}",
 )
 
@@ -177,7 +183,7 @@ PULSAR_4_2: Final = Profile(
     name="pulsar-4.2",
     max_protocol_version=21,
     flags=FLAGS_OF_4_2,
-    unknown=BROUGHT_BY_5_0,
+    unknown=BROUGHT_BY_5_0 | DRAFTS,
     server_version="Pulsar Server4.2.4",
     end_of_topic_to_all_clients=True,
     own_faults_close=True,
@@ -226,7 +232,7 @@ PULSAR_5_0_M1: Final = replace(
     name="pulsar-5.0-m1",
     server_version="Pulsar Server5.0.0-M1",
     flags=PIP.flags,
-    unknown=BROUGHT_BY_5_0_1,
+    unknown=BROUGHT_BY_5_0_1 | DRAFTS,
     newer_error_pages=True,
     scalable_as_m1=True,
     scalable_faults=True,
@@ -251,7 +257,7 @@ PULSAR_5_0: Final = replace(
         ("managedCursorInfoCompressionType", "LZ4"),
     ),
     server_version="Pulsar Server5.0.1",
-    unknown=frozenset(),
+    unknown=DRAFTS,
     scalable_as_m1=False,
     leaves_schemas_open=False,
     chunks_stall=False,
@@ -262,6 +268,7 @@ PULSAR_5_0: Final = replace(
     shows_recently_joined=False,
     tells_consumable=True,
     silent_non_persistent_failover=False,
+    newer_rest=True,
     proposals=frozenset({BACKLOG_AGE}),
 )
 
@@ -296,7 +303,13 @@ def profile_of(
     profile = PROFILES[name]
     proposals = profile.proposals | proposals_of(pip)
     if proposals != profile.proposals:
-        profile = replace(profile, proposals=proposals)
+        on = [PROPOSALS[number] for number in proposals]
+        profile = replace(
+            profile,
+            proposals=proposals,
+            flags=profile.flags.union(*(each.draft_flags for each in on)),
+            unknown=profile.unknown.difference(*(each.draft_commands for each in on)),
+        )
     if separate_publish_times not in (None, profile.separate_publish_times):
         profile = replace(profile, separate_publish_times=separate_publish_times)
     if max_protocol_version is None:

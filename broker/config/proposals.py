@@ -7,10 +7,12 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from pulsarium.broker.config.meaning import ConfigError
+from pulsarium.proto.drafts import DRAFT_COMMANDS, DRAFT_FIELDS
 
 BACKLOG_AGE: Final = 488
 TOKEN_KEYS: Final = 490
 MESSAGE_PERMITS: Final = 491
+NEGATIVE_ACKS: Final = 493
 
 
 class Proposal(NamedTuple):
@@ -18,15 +20,28 @@ class Proposal(NamedTuple):
 
     status: what became of the proposal, at the time of writing.
     does: what the switch does, in one sentence without its end.
-    draft_fields: fields of commands that exist only in a draft of the protocol, such as CommandMessage.message_permits.
-    Frames carry them while the proposal is on, under numbers that the final protocol may change.
     """
 
     number: int
     title: str
     status: str
     does: str
-    draft_fields: tuple[str, ...] = ()
+
+    @property
+    def draft_commands(self) -> frozenset[str]:
+        """Return the commands that exist only in a draft of the protocol, such as NEGATIVE_ACK."""
+        return frozenset(name for name, number in DRAFT_COMMANDS.items() if number == self.number)
+
+    @property
+    def draft_fields(self) -> tuple[str, ...]:
+        """Return the fields of commands that exist only in a draft, such as CommandMessage.message_permits."""
+        return tuple(field for field, number in DRAFT_FIELDS.items() if number == self.number)
+
+    @property
+    def draft_flags(self) -> frozenset[str]:
+        """Return the feature flags that exist only in a draft."""
+        fields = (field.split(".") for field in self.draft_fields)
+        return frozenset(name for message, name in fields if message == "FeatureFlags")
 
     def __str__(self) -> str:
         return f"PIP-{self.number}"
@@ -53,7 +68,12 @@ PROPOSALS: Final[Mapping[int, Proposal]] = MappingProxyType(
                 "Exact return of permits",
                 "proposed, and in no release of Pulsar",
                 "Tell in each MESSAGE how many permits the broker took for it",
-                ("CommandMessage.message_permits",),
+            ),
+            Proposal(
+                NEGATIVE_ACKS,
+                "Negative acknowledgement in the order of keys",
+                "proposed, and in no release of Pulsar",
+                "Withhold later messages of a key on Key_Shared after a negative acknowledgement",
             ),
         )
     }

@@ -21,10 +21,12 @@ _USE = [
     "CONSUMER_STATS",
     "FLOW",
     "GET_LAST_MESSAGE_ID",
+    "NEGATIVE_ACK",
     "REDELIVER_UNACKNOWLEDGED_MESSAGES",
     "SEEK",
     "UNSUBSCRIBE",
 ]
+_DRAFT = "PIP-493, a draft"
 _GONE = (Phase.CLOSED_BY_CLIENT, Phase.CLOSED_BY_BROKER)
 _MOST_PERMITS = 2**31 - 1
 
@@ -209,6 +211,44 @@ def _consumer_epoch(state: LintedConnection, frame: Frame) -> Iterator[str]:
     consumer, body = state.consumer(frame), frame.body
     if consumer is not None and body.HasField("consumer_epoch") and body.consumer_epoch < consumer.epoch:
         yield f"consumer_epoch {body.consumer_epoch} after {consumer.epoch}"
+
+
+@CONSUMER_RULES(
+    "negative-ack-not-delivered",
+    "NEGATIVE_ACK names delivered messages of its subscription.",
+    _DRAFT,
+    "Use ids of MESSAGE: brokers pass over all others.",
+    on=["NEGATIVE_ACK"],
+)
+def _negative_unsent(state: LintedConnection, frame: Frame) -> Iterator[str]:
+    yield from _never_sent(state, frame, [*frame.body.negative_acked, *frame.body.returned])
+
+
+@CONSUMER_RULES(
+    "negative-ack-returned",
+    "NEGATIVE_ACK does not return an entry that it acknowledges negatively.",
+    _DRAFT,
+    "Return only entries of which the application has seen nothing.",
+    on=["NEGATIVE_ACK"],
+)
+def _negative_both(state: LintedConnection, frame: Frame) -> Iterator[str]:
+    refused = set(map(position_of, frame.body.negative_acked))
+    for position in sorted(refused.intersection(map(position_of, frame.body.returned))):
+        yield f"{position[0]}:{position[1]} is in both lists"
+
+
+@CONSUMER_RULES(
+    "negative-ack-elsewhere",
+    "NEGATIVE_ACK of messages is for Key_Shared.",
+    _DRAFT,
+    "Send REDELIVER_UNACKNOWLEDGED_MESSAGES alone on other types: no other has an order of keys.",
+    on=["NEGATIVE_ACK"],
+    severity=Severity.WARNING,
+)
+def _negative_elsewhere(state: LintedConnection, frame: Frame) -> Iterator[str]:
+    consumer = state.consumer(frame)
+    if consumer is not None and consumer.type != CommandSubscribe.Key_Shared and frame.body.negative_acked:
+        yield f"{len(frame.body.negative_acked)} ids on {consumer.type_name}"
 
 
 @CONSUMER_RULES(

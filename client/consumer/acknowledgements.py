@@ -51,6 +51,11 @@ class Acknowledgements:
         """
         self._batches[entry] = _Batch(size, indexes)
 
+    def left(self, entry: tuple[int, int]) -> set[int]:
+        """Return the unacknowledged indexes of a batch, or an empty set for other entries."""
+        batch = self._batches.get(entry)
+        return set() if batch is None else batch.left - batch.in_transactions
+
     def individual(self, message_id: MessageId) -> pb.MessageIdData | None:
         """Acknowledge one message or entry, and return the id for the broker.
 

@@ -87,6 +87,15 @@ def redeliver(
     return pb.BaseCommand(type=Type.REDELIVER_UNACKNOWLEDGED_MESSAGES, redeliverUnacknowledgedMessages=body)
 
 
+def negative_ack(
+    consumer_id: int, refused: Iterable[pb.MessageIdData], returned: Iterable[tuple[int, int]] = ()
+) -> pb.BaseCommand:
+    """Return NEGATIVE_ACK (PIP-493) of refused messages, and of entries that the application has not seen."""
+    body = pb.CommandNegativeAck(consumer_id=consumer_id, negative_acked=refused)
+    body.returned.extend(MessageId(*entry).to_data() for entry in returned)
+    return pb.BaseCommand(type=Type.NEGATIVE_ACK, negativeAck=body)
+
+
 def get_last_message_id(consumer_id: int) -> pb.BaseCommand:
     body = pb.CommandGetLastMessageId(consumer_id=consumer_id)
     return pb.BaseCommand(type=Type.GET_LAST_MESSAGE_ID, getLastMessageId=body)

@@ -108,6 +108,13 @@ class Consumer(Closing, Generic[T]):
         """Return whether all topics are terminated, and all their messages are acknowledged."""
         return bool(self._parts.all) and all(part.receiver.end_of_topic for part in self._parts.all)
 
+    def suspended_topics(self) -> list[str]:
+        """Return the topics and partitions whose brokers lack what `ordered_negative_ack` requires.
+
+        These deliver nothing, until they are connected to a broker that has it.
+        """
+        return [part.topic for part in self._parts.all if part.is_suspended]
+
     # ---- receiving
 
     async def receive(self) -> Message[T]:
@@ -277,6 +284,9 @@ class Consumer(Closing, Generic[T]):
         redelivers all unacknowledged messages of the topic or partition. With a `dead_letter_policy`, the message may
         go to the dead letter topic.
 
+        With `ordered_negative_ack` on a KeyShared subscription, no later message with the key is delivered until the
+        message is acknowledged. This needs the message itself, with a key, and not in chunks.
+
         Args:
             message: A message, or an id. A consumer of several topics takes messages only.
 
@@ -284,8 +294,7 @@ class Consumer(Closing, Generic[T]):
             AlreadyClosed: The consumer was closed.
             InvalidConfiguration: An id does not tell which topic of the consumer it belongs to. Pass the message.
         """
-        count = message.redelivery_count() if isinstance(message, Message) else 0
-        self._parts.of(message).negative_acknowledge(_id(message), count)
+        self._parts.of(message).negative_acknowledge(message)
 
     async def reconsume_later(
         self, message: Message[Any], delay: float, properties: Mapping[str, str] | None = None

@@ -66,6 +66,18 @@ class ConsumerKeySharedPolicy:
     """The ranges are the entry buckets of a segment, which the broker divides among the consumers (PIP-486)."""
 
 
+class OrderedNegativeAckMode(enum.Enum):
+    """The order of keys after negative acknowledgements on KeyShared subscriptions (PIP-493, a draft).
+
+    BestEffort keeps the order on brokers that can. Required refuses other brokers, and receives nothing from a broker
+    that cannot any more.
+    """
+
+    Disabled = "disabled"
+    BestEffort = "best effort"
+    Required = "required"
+
+
 class RegexSubscriptionMode(enum.Enum):
     """The domains of topics that a pattern is matched against, unless the pattern begins with a domain."""
 
@@ -127,6 +139,7 @@ class ConsumerOptions(ReceivingOptions[T]):
     priority_level: int = 0
     negative_ack_redelivery_delay: float = 60.0
     negative_ack_redelivery_backoff: RedeliveryBackoff | None = None
+    ordered_negative_ack: OrderedNegativeAckMode = OrderedNegativeAckMode.Disabled
     unacked_messages_timeout: float | None = None
     ack_timeout_redelivery_backoff: RedeliveryBackoff | None = None
     dead_letter_policy: ConsumerDeadLetterPolicy | None = None
@@ -157,6 +170,11 @@ class ConsumerOptions(ReceivingOptions[T]):
             raise InvalidConfiguration("unacked_messages_timeout must be at least 1 second")
         if self.key_shared_policy is not None and self.consumer_type is not ConsumerType.KeyShared:
             raise InvalidConfiguration("key_shared_policy needs consumer_type KeyShared")
+        is_loose = self.key_shared_policy is not None and self.key_shared_policy.allow_out_of_order_delivery
+        if self.ordered_negative_ack is OrderedNegativeAckMode.Required and (
+            is_loose or self.consumer_type is not ConsumerType.KeyShared
+        ):
+            raise InvalidConfiguration("ordered_negative_ack Required needs consumer_type KeyShared, in order")
         if self.dead_letter_policy is not None and self.consumer_type in IN_ORDER and not self.retry_enable:
             raise InvalidConfiguration("dead_letter_policy needs consumer_type Shared or KeyShared, or retry_enable")
         if self.receiver_queue_size == 0 and (self.retry_enable or not isinstance(self.topic, str)):

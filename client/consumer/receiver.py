@@ -188,6 +188,15 @@ class Receiver:
         for entry in entries:
             self._acknowledgements.forget(entry)
 
+    def too_early(self) -> set[tuple[int, int]]:
+        """Return the entries in the queue that must go back to the broker, because their keys are being retried."""
+        firsts: dict[tuple[int, int], Message[Any]] = {}
+        for one in self._queue:
+            if isinstance(one, Message):
+                firsts.setdefault(one.message_id().entry, one)
+        early = (one for one in firsts.values() if self._redelivery.keys.returns(one))
+        return {entry for one in early for entry in one.message_id().entries}
+
     def skip(self, message_id: MessageId) -> None:
         """Drop one message from the queue."""
         kept = [one for one in self._queue if one.message_id() != message_id]
@@ -279,6 +288,9 @@ class Receiver:
                 self._owner.refuse(InvalidMessage(text))
                 return
             wanted = found if self.start is None else self._wanted(self.start, message_id.entry, found)
+            keys = self._redelivery.keys
+            if keys and (left := keys.left_of(message_id.entry)) is not None:
+                wanted = [single for single in wanted if single[0] in left]
             if unused := self._agreed(command, _left(ack_set, decoded.metadata)) - len(wanted):
                 self._free(unused)
             self._deliver(message_id, decoded, wanted, command.redelivery_count)
@@ -356,6 +368,11 @@ class Receiver:
                     topic, own, metadata, single, data, redelivery_count, schema=schema, broker_metadata=broker_metadata
                 )
             )
+        if self._redelivery.keys and self._redelivery.keys.returns(made[0]):
+            self._send(commands.negative_ack(self._consumer_id, (), message_id.entries))
+            self._acknowledgements.forget(entry)
+            self._free(len(made))
+            return
         if redelivery_count and self._redelivery.is_once_too_often(entry, made, redelivery_count):
             self._free(len(made))
             return

@@ -11,6 +11,7 @@ from pulsarium.client.consumer.delayed import Delayed, Entry
 from pulsarium.client.consumer.intercepting import Interceptors
 from pulsarium.client.consumer.letters import DeadLetters, Letters, of_topic
 from pulsarium.client.consumer.options import IN_ORDER, ConsumerOptions
+from pulsarium.client.consumer.retrying_keys import RetryingKeys
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
 from pulsarium.proto.topic_name import TopicName
@@ -38,6 +39,8 @@ class Redelivery:
         self._partition = TopicName.parse(topic).partition_index
         self._interceptors = interceptors
         self._ask_for = ask_for
+        self.keys: RetryingKeys = RetryingKeys()
+        """Keys of negatively acknowledged messages, where the broker keeps their order."""
         self.refused: Delayed = Delayed(tasks, self._refused_are_due)
         """Entries that were negatively acknowledged."""
         is_limited = options.unacked_messages_timeout is not None or options.ack_timeout_redelivery_backoff is not None
@@ -48,8 +51,8 @@ class Redelivery:
             policy = of_topic(options.dead_letter_policy, topic, options.subscription_name)
             self.dead_letters = DeadLetters(tasks, topic, policy, letters, acknowledge, self.refused.add)
 
-    def refuse(self, message_id: MessageId, redelivery_count: int) -> None:
-        """Redeliver a negatively acknowledged message after its delay."""
+    def refuse(self, message_id: MessageId, redelivery_count: int) -> float:
+        """Redeliver a negatively acknowledged message after its delay, and return the delay in seconds."""
         backoff, delay = self._options.negative_ack_redelivery_backoff, self._options.negative_ack_redelivery_delay
         if backoff is not None:
             delay = backoff.next(redelivery_count)
@@ -57,6 +60,7 @@ class Redelivery:
             self.refused.add(entry, delay)
             if self.unacknowledged is not None:
                 self.unacknowledged.forget(entry)
+        return delay
 
     def received(self, message_id: MessageId, redelivery_count: int = 0) -> None:
         """Start the timeout of a message, or of an error in its place.
@@ -83,6 +87,8 @@ class Redelivery:
 
     def done(self, entry: Entry) -> None:
         """Forget an acknowledged entry."""
+        if self.keys:
+            self.keys.done(entry)
         self.refused.forget(entry)
         if self.unacknowledged is not None:
             self.unacknowledged.forget(entry)
@@ -103,6 +109,7 @@ class Redelivery:
 
     def clear(self) -> None:
         """Forget all entries, because the broker redelivers them."""
+        self.keys.clear()
         self.refused.clear()
         if self.unacknowledged is not None:
             self.unacknowledged.clear()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -21,11 +22,12 @@ from pulsarium.client.consumer.inbox import Inbox
 from pulsarium.client.consumer.intercepting import Interceptors
 from pulsarium.client.consumer.last_entry import LastMessageIds
 from pulsarium.client.consumer.letters import Letters
-from pulsarium.client.consumer.options import IN_ORDER, ConsumerOptions
+from pulsarium.client.consumer.options import IN_ORDER, ConsumerOptions, ConsumerType, OrderedNegativeAckMode
 from pulsarium.client.consumer.receiver import Receiver
 from pulsarium.client.consumer.redelivery import Redelivery
+from pulsarium.client.consumer.retrying_keys import FEATURE, order_key
 from pulsarium.client.consumer.start import Start
-from pulsarium.client.errors import AlreadyClosed, InvalidConfiguration, PulsarError
+from pulsarium.client.errors import AlreadyClosed, InvalidConfiguration, OperationNotSupported, PulsarError
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.statistics import ReceivedCounts
@@ -34,6 +36,8 @@ from pulsarium.proto.topic_name import TopicName
 
 if TYPE_CHECKING:
     from pulsarium.client.transaction.transaction import Transaction
+
+logger: logging.Logger = logging.getLogger(__name__)
 
 Individual: pb.CommandAck.AckType = pb.CommandAck.Individual
 Cumulative: pb.CommandAck.AckType = pb.CommandAck.Cumulative
@@ -101,6 +105,9 @@ class TopicConsumer:
         self._has_receipts = options.ack_receipt_enabled
         self._seeking = anyio.Lock()
         self._closed = False
+        self._was_open = False
+        self.is_suspended: bool = False
+        """Whether no message is asked for, because the broker does not keep the order that the consumer requires."""
 
     async def open(self) -> None:
         """Subscribe for the first time. Raise the broker's refusal."""
@@ -145,6 +152,8 @@ class TopicConsumer:
         data = self._acknowledgements.individual(message_id)
         if data is None:
             return None
+        if self._redelivery.keys:
+            self._redelivery.keys.acknowledged(message_id)
         if message_id.batch_index < 0 or not data.ack_set or (was_known and entry not in self._acknowledgements):
             self._redelivery.done(entry)
         return data
@@ -241,12 +250,44 @@ class TopicConsumer:
         """Start the acknowledgement timeout of a message. A batch has one timeout, from its first message."""
         self._redelivery.received(message.message_id(), message.redelivery_count())
 
-    def negative_acknowledge(self, message_id: MessageId, redelivery_count: int) -> None:
+    def negative_acknowledge(self, message: Message[Any] | MessageId) -> None:
         if self._closed:
             raise AlreadyClosed(f"{self.topic}: the consumer was closed")
+        if isinstance(message, MessageId):
+            self._refuse(message, 0)
+            return
+        message_id = message.message_id()
+        left = self._acknowledgements.left(message_id.entry)
+        delay = self._refuse(message_id, message.redelivery_count())
+        if message_id.first_chunk is None:
+            self._keep_order(message, left, delay)
+
+    def _refuse(self, message_id: MessageId, redelivery_count: int) -> float:
+        """Ask for the redelivery of a message after a delay, and return the delay in seconds."""
         self._acknowledgements.forget(message_id.entry)
         self._counts.refusals += 1
-        self._redelivery.refuse(message_id, redelivery_count)
+        return self._redelivery.refuse(message_id, redelivery_count)
+
+    def _keep_order(self, message: Message[Any], left: Collection[int], delay: float) -> None:
+        """Tell the broker of a negative acknowledgement at once, and return later messages of the key (PIP-493)."""
+        connection, key, message_id = self._link.current, order_key(message), message.message_id()
+        if key is None or connection is None or not self._orders_retries_on(connection):
+            return
+        self._redelivery.keys.refuse(key, message_id, left, delay)
+        returned = self.receiver.too_early() - {message_id.entry}
+        self._group.flush()  # so that the broker knows what is left of the batch
+        refused = message_id.to_data()
+        refused.ack_set.extend(ack_set(left))
+        connection.send_nowait(commands.negative_ack(self._id, [refused], sorted(returned)))
+        self.receiver.drop(returned)
+
+    def _orders_retries_on(self, connection: Connection) -> bool:
+        options, policy = self._options, self._options.key_shared_policy
+        has_order = options.consumer_type is ConsumerType.KeyShared and not (
+            policy is not None and (policy.allow_out_of_order_delivery or policy.entry_buckets)
+        )
+        wants_order = options.ordered_negative_ack is not OrderedNegativeAckMode.Disabled
+        return has_order and wants_order and FEATURE in connection.feature_flags
 
     def redeliver(self, message_id: MessageId) -> None:
         """Ask the broker to redeliver the entries of a message now."""
@@ -373,6 +414,12 @@ class TopicConsumer:
     # ---- for the link
 
     async def _open(self, connection: Connection) -> None:
+        required = self._options.ordered_negative_ack is OrderedNegativeAckMode.Required
+        self.is_suspended = required and FEATURE not in connection.feature_flags
+        if self.is_suspended and not self._was_open:
+            raise OperationNotSupported(
+                f"{self.topic}: {connection.address} has no {FEATURE} (PIP-493), which ordered_negative_ack requires"
+            )
         async with self._seeking:  # a SEEK under way decides the start
             command = commands.subscribe(self.topic, self._id, self._options, durable=self._durable)
             if not self._durable:
@@ -395,7 +442,11 @@ class TopicConsumer:
             if ids := self._group.take():  # of the last connection
                 self._counts.acknowledgements += len(ids)
                 connection.send_nowait(commands.ack(self._id, Individual, ids))
-            self.receiver.opened()
+            self._was_open = True
+            if self.is_suspended:
+                logger.error("%s: the consumer waits for a broker with %s (PIP-493)", self.topic, FEATURE)
+            else:
+                self.receiver.opened()
 
     def _failed(self, error: PulsarError) -> None:
         self.receiver.fail(error)

@@ -60,7 +60,7 @@ class QueueConsumer(ScalableConsumer[T]):
         """Ask the broker to redeliver a message after `negative_ack_redelivery_delay` seconds."""
         consumer = self._of(message)
         if consumer is not None:
-            consumer.negative_acknowledge(message.message_id(), message.redelivery_count())
+            consumer.negative_acknowledge(message)
 
     # ---- private
 

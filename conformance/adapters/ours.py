@@ -140,7 +140,7 @@ class Adapter:
         number, name = request["id"], request["do"]
         if name == "hello":
             about = {"protocol": PROTOCOL, "client": "Pulsarium", "version": VERSION, "topics": ["classic", "scalable"]}
-            known = {"operations": sorted(self._operations), "proposals": [491]}
+            known = {"operations": sorted(self._operations), "proposals": [491, 493]}
             return {"id": number, "ok": {**about, **known}}
         if name not in self._operations:
             return {"id": number, "unsupported": f"no operation {name}"}
@@ -271,6 +271,7 @@ class Adapter:
             "initial_position": _STARTS[request["start"]],
             "consumer_name": request.get("name", ""),
             "negative_ack_redelivery_delay": request.get("nack-delay", 100) / 1000,
+            "ordered_negative_ack": api.OrderedNegativeAckMode.BestEffort,
             "retry_enable": request.get("retry", False),
             "batch_index_ack_enabled": request.get("batch-index", False),
             "ack_receipt_enabled": request.get("receipt", False),

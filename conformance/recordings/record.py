@@ -20,7 +20,8 @@ from pulsarium.conformance.recordings.releases import RELEASES, Release
 
 def scenarios_of(release: Release) -> Sequence[Scenario]:
     """Return the scenarios that are recorded of a release."""
-    return scalable.ALL if release.scalable else scenarios.ALL
+    every = scalable.ALL if release.scalable else scenarios.ALL
+    return [scenario for scenario in every if scenario.number <= release.last]
 
 
 def main() -> None:

@@ -16,7 +16,7 @@ class Release:
 
     `behavior` is the profile of ours that answers as the release does. `scalable` tells the scenarios of scalable
     topics, in which our broker's clock is moved in place of waiting. A release that answers a scenario as its `base`
-    does has no recording of its own.
+    does has no recording of its own. Scenarios beyond number `last` are about what the release does not have.
     """
 
     name: str
@@ -24,6 +24,7 @@ class Release:
     behavior: str
     scalable: bool = False
     base: Release | None = None
+    last: int = 999
 
     @property
     def folder(self) -> Path:
@@ -46,5 +47,5 @@ _SCALABLE: Final = {"lab": "standalone.conf", "slow": "standalone.conf", "off": 
 PULSAR_4: Final = Release("4.2.4", _CLASSIC, behavior="pulsar-4.2")
 PULSAR_5: Final = Release("5.0.1", _CLASSIC, behavior="pulsar-5.0", base=PULSAR_4)
 PULSAR_5_SCALABLE: Final = Release("5.0.1-scalable", _SCALABLE, behavior="pulsar-5.0", scalable=True)
-PULSAR_5_M1: Final = Release("5.0.0-M1-scalable", _SCALABLE, behavior="pulsar-5.0-m1", scalable=True)
+PULSAR_5_M1: Final = Release("5.0.0-M1-scalable", _SCALABLE, behavior="pulsar-5.0-m1", scalable=True, last=42)
 RELEASES: Final = {release.name: release for release in (PULSAR_4, PULSAR_5, PULSAR_5_SCALABLE, PULSAR_5_M1)}

@@ -14,7 +14,7 @@ from pulsarium.capture.file import CaptureRecord, EventKind
 from pulsarium.capture.lint.checker import Walk
 from pulsarium.proto.commands import COMMANDS, Direction
 from pulsarium.proto.framing import frame
-from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand, CommandProducer
+from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand, CommandProducer, MessageIdData
 from tests.capture.lint.talk import Talk, encoded, entry
 
 
@@ -48,6 +48,15 @@ def test_a_frame_is_told_as_json_with_its_fields() -> None:
         },
     }
     assert (receipt["latency_us"], receipt["fields"]["message_id"]) == (1000, {"ledgerId": 1, "entryId": 0})
+
+
+def test_frames_of_drafts_are_marked() -> None:
+    talk = Talk()
+    talk.client("NEGATIVE_ACK", consumer_id=1, negative_acked=[MessageIdData(ledgerId=1, entryId=0)])
+    talk.broker("CONNECTED", server_version="x", feature_flags={"supports_key_ordered_negative_ack": True})
+    talk.broker("MESSAGE", entry(), consumer_id=1, message_id=(1, 0), message_permits=1)
+    talk.broker("MESSAGE", entry(), consumer_id=1, message_id=(1, 0))
+    assert [each.get("draft") for each in told(talk)[1:]] == [["PIP-493"], ["PIP-493"], ["PIP-491"], None]
 
 
 def test_an_opening_and_a_close() -> None:

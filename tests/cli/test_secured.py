@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
+import ssl
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -145,3 +148,33 @@ def test_a_port_without_tls_is_told_from_one_with(secured: Secured) -> None:
     assert "does not speak TLS; use http://" in refused.stderr
     refused = secured.run("why", "a", "b", "--admin-url", secured.admin_url.replace("https", "http"))
     assert "This port speaks TLS; the URL begins with https://" in refused.stderr
+
+
+def shaken(url: str, trusted: Path, name: str) -> None:
+    """Connect to the port of a URL by TLS, and check that the certificate is that of a name."""
+    at = urlsplit(url)
+    assert at.port is not None
+    context = ssl.create_default_context(cafile=trusted)
+    assert context.check_hostname
+    with (
+        socket.create_connection(("localhost", at.port), 30) as plain,
+        context.wrap_socket(plain, server_hostname=name),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("port", ["service_url", "admin_url"])
+def test_clients_that_verify_hostnames_find_localhost_in_the_certificate(secured: Secured, port: str) -> None:
+    """Clients of Pulsar 5.0 do so by default, and look at subject alternative names only (PIP-478)."""
+    url, trusted = getattr(secured, port), secured.folder / "server.pem"
+    shaken(url, trusted, "localhost")
+    with pytest.raises(ssl.SSLCertVerificationError, match="IP address mismatch"):
+        shaken(url, trusted, "127.0.0.1")
+
+
+def test_a_lookup_leads_to_the_name_in_the_certificate(secured: Secured, topic: None) -> None:
+    asked = urllib.request.Request(f"{secured.admin_url}/lookup/v2/topic/persistent/public/default/orders")
+    asked.add_header("Authorization", f"Bearer {(secured.folder / 'admin.token').read_text()}")
+    context = ssl.create_default_context(cafile=secured.folder / "server.pem")
+    with urllib.request.urlopen(asked, timeout=30, context=context) as answer:
+        assert json.load(answer)["brokerUrlTls"] == secured.service_url

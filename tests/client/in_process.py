@@ -11,7 +11,7 @@ import trio
 import trio.testing
 from anyio.abc import ByteStream
 
-from pulsarium.broker.config import Config
+from pulsarium.broker.config import PIP, Config, Profile
 from pulsarium.client.client import Client
 from pulsarium.client.connection.service_url import BrokerAddress
 from pulsarium.client.connection.settings import Settings
@@ -95,8 +95,10 @@ class InProcess:
 
 
 @asynccontextmanager
-async def in_process(config: Config | None = None, brokers: int = 1) -> AsyncIterator[InProcess]:
-    async with serving(config, brokers=brokers) as bed:
+async def in_process(
+    config: Config | None = None, brokers: int = 1, profile: Profile = PIP
+) -> AsyncIterator[InProcess]:
+    async with serving(config, brokers=brokers, profile=profile) as bed:
         for index, broker in enumerate(bed.brokers):
             broker.listening(FIRST_PORT + index, 8080 + index)
         yield InProcess(bed)

@@ -59,7 +59,8 @@ SHOWN: Mapping[type, str] = {
     " topic topic_epoch",
     Consumer: "acknowledge acknowledge_cumulative acknowledge_index aclose batch_receive consumer_name"
     " get_last_message_ids has_reached_end_of_topic is_active negative_acknowledge pause receive reconsume_later"
-    " redeliver_unacknowledged_messages resume seek seek_to_index statistics subscription_name topic unsubscribe",
+    " redeliver_unacknowledged_messages resume seek seek_to_index statistics subscription_name suspended_topics topic"
+    " unsubscribe",
     ScalableTopics: "begin_transaction create_checkpoint_consumer create_producer subscribe_namespace subscribe_queue"
     " subscribe_stream transaction",
     ScalableProducer: "abandon aclose flush last_sequence_id producer_name send statistics submit topic",

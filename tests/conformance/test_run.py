@@ -214,6 +214,10 @@ def test_a_scenario_of_a_proposal_needs_a_client_that_knows_it(
     assert (result.verdict, result.reason) == (verdict, reason)
 
 
+def test_a_proposal_that_does_not_change_the_protocol_needs_no_client_that_knows_it(tmp_path: Path) -> None:
+    assert play(tmp_path, opens, adapter(), pip=490).verdict is Verdict.PASS
+
+
 def test_a_client_of_other_topics_opens_nothing(tmp_path: Path) -> None:
     told = {"protocol": 2, "client": "played", "version": "1", "topics": ["scalable"], "operations": ["open", "close"]}
     result = play(tmp_path, opens, adapter(hello={"ok": told}))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pulsarium.broker.testing import running
+from pulsarium.conformance.material import make
 from pulsarium.conformance.run import Result, Runner, Verdict, matching
 from pulsarium.conformance.scenarios import SCENARIOS
 from pulsarium.conformance.side import given_broker, our_brokers
@@ -34,6 +35,14 @@ def test_only_brokers_of_their_own_have_the_proposal_of_a_scenario() -> None:
     with our_brokers("pulsar-4.2", number=1) as sides:
         shown = [sides.side(None, pip).call("GET", "/pulsarium/topics")["proposals"] for pip in (491, 0)]
     assert shown == [["PIP-491"], []]
+
+
+def test_brokers_with_several_keys_are_those_of_their_keys(tmp_path: Path) -> None:
+    """A scenario writes the document that its own brokers read."""
+    with our_brokers("pulsar-5.0", number=1) as sides:
+        first, again, other = (sides.side(make(tmp_path / name), 490) for name in ("a", "a", "b"))
+        assert (first is again, first is other) == (True, False)
+        assert first.call("GET", "/pulsarium/topics")["proposals"] == ["PIP-488", "PIP-490"]
 
 
 @pytest.mark.heavy

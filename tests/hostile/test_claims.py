@@ -9,10 +9,12 @@ in tests/broker/web/http/test_resource.py, and claims of brokers to our client i
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import trio
 
+from pulsarium.broker.config import profile_of
 from pulsarium.proto.framing import frame
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.auth.secured import by_token
@@ -40,6 +42,19 @@ async def test_an_ack_of_very_many_messages(bed: Bed, type: int) -> None:
     await wire.write(data)
     await wire.expect(Type.ACK_RESPONSE)
     await other.alive()
+
+
+@pytest.mark.serving(profile=profile_of("pip", pip=[493]))
+async def test_negative_acknowledgement_of_very_many_messages(bed: Bed, wire: Wire) -> None:
+    await wire.producer()
+    position, *_ = await wire.publish(plain(b"x", partition_key="k"))
+    await wire.subscribe(type=KeyShared, initialPosition=Earliest)
+    await wire.flow()
+    await wire.messages(1)
+    ids: list[dict[str, Any]] = [{"ledgerId": position.ledger_id, "entryId": number} for number in range(100_000)]
+    await wire.send(Type.NEGATIVE_ACK, consumer_id=0, negative_acked=ids, returned=ids)
+    await wire.redeliver([position])
+    assert await wire.payloads(1) == [b"x"]
 
 
 async def test_redelivery_of_very_many_messages(bed: Bed, wire: Wire) -> None:

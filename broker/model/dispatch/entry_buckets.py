@@ -116,6 +116,7 @@ class EntryBucketDispatcher(KeySharedDispatcher):
         check_boundaries(options.ranges.pairs)
         super().__init__(subscription, EntryBuckets(options.ranges.pairs), options)
         self.drains = True
+        self.orders_retries = False
 
     def mismatch(self, options: ConsumerOptions) -> str:
         if options.type == self.type and not options.key_shared.entry_buckets:

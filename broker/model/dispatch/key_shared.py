@@ -7,6 +7,9 @@ A selector maps the hash of a key to a consumer (`selector.py`). Two things keep
 - When a consumer joins or leaves, hashes change hands. The new owner of a hash gets none of its entries while the
   former one has unacknowledged messages of the hash: it drains, and its entries are held (PIP-379, `draining.py`).
 
+With PIP-493, a third thing keeps it after a negative acknowledgement: later entries of the hash are held until the
+entry is acknowledged, wherever it is meanwhile (`retrying.py`).
+
 The hash of an entry is computed once. `KeyOwner` is the consumer of a key as an object: entries on their way point to
 it, so an acknowledgement counts down the owner's entries without a look at the key, and a hash is drained when the
 count is 0. `_by_key` finds the owner of a key that came lately by its bytes, without a hash.
@@ -21,6 +24,7 @@ from collections.abc import Iterable, Sequence
 
 from pulsarium.broker.model.client import Delivery, delivery_of
 from pulsarium.broker.model.dispatch.draining import KeyOwner, KeyOwners
+from pulsarium.broker.model.dispatch.retrying import RetryingHashes
 from pulsarium.broker.model.dispatch.selector import Selector, key_of
 from pulsarium.broker.model.dispatch.sharing import SharingDispatcher
 from pulsarium.broker.model.ledger.position import Position
@@ -79,6 +83,7 @@ class KeySharedDispatcher(SharingDispatcher):
     """
 
     type = pb.CommandSubscribe.Key_Shared
+    orders_retries = True  # whether negative acknowledgements keep the order of keys (PIP-493)
 
     def __init__(self, subscription: Subscription, selector: Selector, options: KeySharedOptions) -> None:
         super().__init__(subscription)
@@ -88,6 +93,7 @@ class KeySharedDispatcher(SharingDispatcher):
         self.out_of_order = options.out_of_order
         self.drains = options.mode == pb.AUTO_SPLIT and not options.out_of_order
         self.key_owners = KeyOwners()
+        self.retrying = RetryingHashes()
         self._unowned = PositionSet()
         self._by_key: dict[bytes | None, KeyOwner] = {}  # owners of keys that came lately
         self._to_reassign = False  # consumers came or left since the last dispatch
@@ -142,11 +148,15 @@ class KeySharedDispatcher(SharingDispatcher):
         self.selector.settle()
         if self.drains:
             self._again(self.key_owners.reassign(self.selector.select))
+        self._judge_waiting_again()
+        self._again(self._unowned)
+        self._unowned.clear()
+
+    def _judge_waiting_again(self) -> None:
         waiting, self._waiting = self._waiting, {}
         self._to_serve.clear()
-        for positions in [*waiting.values(), self._unowned]:
+        for positions in waiting.values():
             self._again(positions)
-        self._unowned.clear()
 
     def _reassign_if_needed(self, load: DispatchLoad) -> None:
         """Select anew when consumers came or left, also when a delivery ended a connection."""
@@ -182,6 +192,35 @@ class KeySharedDispatcher(SharingDispatcher):
             self._again(freed)
             self._subscription.dispatch_soon()
 
+    # negative acknowledgements
+
+    @property
+    def _most_retrying(self) -> int:
+        return self._subscription.topic.stores.config.keySharedNegativeAckMaxRetryingPositionsPerSubscription
+
+    def refuse(self, consumer: Consumer, positions: Sequence[Position]) -> None:
+        if self.out_of_order or not self.orders_retries:
+            return
+        for position in positions:
+            owner = self.key_owners.owner(position)
+            if owner is not None and owner.consumer is consumer:
+                self.retrying.add(position, owner.key_hash)
+        self._judge_waiting_again()
+
+    def settle(self, consumer: Consumer, positions: Sequence[Position]) -> None:
+        super().settle(consumer, positions)
+        if self.retrying:
+            self._freed(self.retrying.acknowledged(positions, self._most_retrying))
+
+    def passed(self, mark_delete: Position) -> None:
+        if self.retrying:
+            self._freed(self.retrying.acknowledged_through(mark_delete, self._most_retrying))
+
+    def _freed(self, positions: Sequence[Position]) -> None:
+        if positions:
+            self._again(positions)
+            self._subscription.dispatch_soon()
+
     # delivering
 
     def dispatch(self) -> Reason:
@@ -211,6 +250,8 @@ class KeySharedDispatcher(SharingDispatcher):
                     return self.nothing_more()
                 if self.blocked:
                     return Reason.SUBSCRIPTION_OWES
+                if self.retrying and len(self.retrying) >= self._most_retrying:
+                    return Reason.RETRYING_LIMIT
                 if self._is_far_ahead(load.entries):
                     return Reason.LOOK_AHEAD
             limit = self._allowed(self._max_read)
@@ -247,7 +288,8 @@ class KeySharedDispatcher(SharingDispatcher):
         ):
             return False  # nearly always, and counting the waiting entries is expensive
         if self.waiting_count >= limit:  # some of them may have been skipped, or have expired
-            for positions in (*self._waiting.values(), *self.key_owners.held.values(), self._unowned):
+            held = (*self.key_owners.held.values(), *self.retrying.held)
+            for positions in (*self._waiting.values(), *held, self._unowned):
                 positions.remove_through(mark)
         return self.waiting_count >= limit
 
@@ -256,7 +298,7 @@ class KeySharedDispatcher(SharingDispatcher):
         cursor, portions, waiting, redeliveries = self.cursor, load.portions, self._waiting, self.redeliveries
         known = self._by_key
         some_hidden = bool(entries) and entries[0][0] <= cursor.ledger.transactions.hidden_through
-        looks_closer = some_hidden or cursor.has_parts or self.joined or self.key_owners.draining
+        looks_closer = some_hidden or cursor.has_parts or self.joined or self.key_owners.draining or self.retrying
         put = total = size = 0
         for position, entry in entries:
             owner, cost, ack_set, acked = known.get(plain_key(entry)), 1, NO_ACK_SET, 0
@@ -315,6 +357,8 @@ class KeySharedDispatcher(SharingDispatcher):
             return None
         if self._is_too_new(owner.consumer, position) or self.key_owners.holds_back(position, owner):
             return None
+        if self.retrying and self.retrying.holds_back(position, owner.key_hash, self._most_retrying):
+            return None
         if left is None:
             return owner, messages, NO_ACK_SET, 0
         return owner, left.bit_count(), words_of(left), messages - left.bit_count()
@@ -366,33 +410,37 @@ class KeySharedDispatcher(SharingDispatcher):
 
     @property
     def waiting_count(self) -> int:  # type: ignore[override]
-        return super().waiting_count + len(self._unowned) + sum(map(len, self.key_owners.held.values()))
+        held = sum(map(len, self.key_owners.held.values())) + sum(map(len, self.retrying.held))
+        return super().waiting_count + len(self._unowned) + held
 
     def _forget_everything(self) -> None:
         super()._forget_everything()
         self._by_key.clear()
         self.key_owners.forget()
+        self.retrying.forget()
         self._unowned.clear()
 
     def undelivered(self) -> list[Iterable[Position]]:
-        return [*super().undelivered(), *self.key_owners.held.values(), self._unowned]
+        return [*super().undelivered(), *self.key_owners.held.values(), *self.retrying.held, self._unowned]
 
     def why(self, position: Position, metadata: pb.MessageMetadata) -> Reason:
         if any(position in each for each in self.key_owners.held.values()):
             return Reason.DRAINING
+        if self.retrying.holds(position):
+            return Reason.RETRYING
         return Reason.NO_OWNER if position in self._unowned else super().why(position, metadata)
 
 
 class RecentlyJoinedDispatcher(KeySharedDispatcher):
     """Key_Shared as before Pulsar 4.0 (subscriptionKeySharedUseClassicPersistentImplementation).
 
-    Hashes do not drain. A consumer that joins gets no entry that is read later, until all entries read before are
-    acknowledged, by any consumer. So no key can be with two consumers.
+    Hashes do not drain, and negative acknowledgements do not keep the order. A consumer that joins gets no entry that
+    is read later, until all entries read before are acknowledged, by any consumer. So no key can be with two consumers.
     """
 
     def __init__(self, subscription: Subscription, selector: Selector, options: KeySharedOptions) -> None:
         super().__init__(subscription, selector, options)
-        self.drains = False
+        self.drains = self.orders_retries = False
         self.joined: dict[Consumer, Position] = {}  # read position when each consumer joined
         self._too_new = PositionSet()  # entries that wait for recently joined consumers
 

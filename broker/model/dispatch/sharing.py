@@ -293,20 +293,29 @@ class SharingDispatcher(Dispatcher):
         self.delayed.clear()
 
     def redeliver(self, consumer: Consumer, positions: Sequence[Position] | None) -> None:
+        asked = list(consumer.pending) if positions is None else dict.fromkeys(positions)
+        for position in self._taken_back(consumer, asked):
+            self.redeliveries[position] = self.redeliveries.get(position, 0) + 1
+
+    def take_returned(self, consumer: Consumer, positions: Sequence[Position]) -> None:
+        self._taken_back(consumer, [each for each in dict.fromkeys(positions) if each in consumer.pending])
+
+    def _taken_back(self, consumer: Consumer, positions: Iterable[Position]) -> list[Position]:
+        """Take entries back from their consumers, to deliver them again, and return those that are unacknowledged."""
         again: list[Position] = []
         unacked = self.unacked
-        for position in list(consumer.pending) if positions is None else dict.fromkeys(positions):
+        for position in positions:
             owner = consumer if position in consumer.pending else self._owner(position)
             if owner is None:
                 continue
             self._take_back(owner, position)
             if not self.cursor.is_acked(position):
                 again.append(position)
-                self.redeliveries[position] = self.redeliveries.get(position, 0) + 1
         consumer.redelivered += unacked - self.unacked
         self._again(again)
         if consumer.blocked:
             self._unblock(consumer)
+        return again
 
     def give_back(self, positions: Sequence[Position]) -> None:
         for position in positions if self.consumers else ():

@@ -109,8 +109,9 @@ def split_at(boundaries: Sequence[str], bundle: str, positions: Iterable[int]) -
 
 Json = dict[str, Any]
 
+REPLICATORS_UPDATE_SCHEMAS = "is_allow_auto_update_schema_with_replicator"  # 5.0.1
 TYPES: Mapping[str, Any] = {row.kept: dict if row.per_cluster else row.json for row in POLICIES}
-OTHER_TYPES: Mapping[str, Any] = {"bundles": dict, "resource_group_name": str}
+OTHER_TYPES: Mapping[str, Any] = {"bundles": dict, "resource_group_name": str, REPLICATORS_UPDATE_SCHEMAS: bool}
 
 
 def whole_policies(kept: Mapping[str, Any], config: Config) -> Json:

@@ -27,6 +27,11 @@ def is_not_negative(value: Any, cluster: str) -> bool:
     return isinstance(value, (int, float)) and value >= 0
 
 
+def is_forbidden(value: Any, cluster: str) -> bool:
+    """Return whether a permission was taken away."""
+    return value is False
+
+
 def names_others(value: Any, cluster: str) -> bool:
     """Return whether a list has other clusters than this one."""
     return isinstance(value, list) and any(each != cluster for each in value)
@@ -54,6 +59,12 @@ POLICIES = (
     WithoutEffect("replication_clusters", "copies messages to these clusters", NO_OTHER_CLUSTER, names_others),
     WithoutEffect("allowed_clusters", "serves topics in these clusters", NO_OTHER_CLUSTER, names_others),
     WithoutEffect("replicatorDispatchRate", "slows replication down", NO_OTHER_CLUSTER),
+    WithoutEffect(
+        "is_allow_auto_update_schema_with_replicator",
+        "lets replicators register new schemas, in 5.0.1",
+        NO_OTHER_CLUSTER,
+        is_forbidden,
+    ),
     WithoutEffect("offload_policies", "moves old ledgers to tiered storage", NO_TIERED_STORAGE),
     WithoutEffect("offload_threshold", "moves ledgers beyond this size in bytes", NO_TIERED_STORAGE, is_not_negative),
     WithoutEffect("offload_threshold_in_seconds", "moves ledgers of this age", NO_TIERED_STORAGE, is_not_negative),

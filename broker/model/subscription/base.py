@@ -252,6 +252,18 @@ class Dispatcher(ABC):
     def redeliver(self, consumer: Consumer, positions: Sequence[Position] | None) -> None:
         """Redeliver the unacknowledged messages at `positions`, or all of the consumer."""
 
+    def refuse(self, consumer: Consumer, positions: Sequence[Position]) -> None:
+        """Note negative acknowledgements. Nothing later of these keys is delivered until they are acknowledged."""
+        return
+
+    def take_returned(self, consumer: Consumer, positions: Sequence[Position]) -> None:
+        """Deliver entries again that the client returned unseen, which counts as no redelivery."""
+        return
+
+    def passed(self, mark_delete: Position) -> None:
+        """Note that the mark-delete position has moved."""
+        return
+
     def _hand_over(self, consumer: Consumer, entries: Entries, permits: int, source: PositionSet | None = None) -> int:
         """Deliver entries to a consumer while `permits` last and its connection has room; return the number handled.
 

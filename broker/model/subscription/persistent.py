@@ -262,6 +262,14 @@ class PersistentSubscription(Subscription):
         self.dispatcher.redeliver(consumer, positions)
         self.dispatch_soon()
 
+    def negative_ack(self, consumer: Consumer, refused: Sequence[Position], returned: Sequence[Position]) -> None:
+        """Keep the order of the keys of `refused`, and deliver `returned` again (PIP-493)."""
+        assert self.dispatcher is not None
+        if self.topic.stores.config.keySharedNegativeAckOrderingEnabled:
+            self.dispatcher.refuse(consumer, refused)
+        self.dispatcher.take_returned(consumer, returned)
+        self.dispatch_soon()
+
     def give_back(self, positions: Sequence[Position]) -> None:
         """Redeliver entries at once, because the transaction that acknowledged them was aborted."""
         if self.dispatcher is not None:
@@ -368,6 +376,8 @@ class PersistentSubscription(Subscription):
             self.cursor.properties = properties
         if self.cursor.mark_delete != self._mark_seen:
             self._mark_seen = self.cursor.mark_delete
+            if self.dispatcher is not None:
+                self.dispatcher.passed(self._mark_seen)
             self.mark_delete_advanced_ms = self.topic.now_ms()
         if save_now:
             self.cursor.save_now()

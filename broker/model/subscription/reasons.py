@@ -16,6 +16,7 @@ class Reason(Enum):
     SUBSCRIPTION_OWES = "the subscription has reached maxUnackedMessagesPerSubscription"
     LOOK_AHEAD = "too many entries wait for their consumers (keySharedLookAheadMsgInReplayThreshold...)"
     RATE_LIMITED = "a dispatch rate is used up: delivery goes on when its tokens come back"
+    RETRYING_LIMIT = "too many messages are negatively acknowledged (keySharedNegativeAckMaxRetryingPositions...)"
     LOADING = "the entries are being read back from disk"
     NEXT_TURN = "other requests come first: delivery goes on in the next turn of the event loop"
     UNREADABLE = "the disk cannot read the next entries; the broker tries again (dispatcherReadFailureBackoff...)"
@@ -35,6 +36,9 @@ class Reason(Enum):
     DELAYED = "the message waits for its deliver_at_time"
     WAITING = "the consumer of the message has no permits, or its connection is full"
     DRAINING = "the former consumer of the key has unacknowledged messages of that key"
+    RETRYING = (
+        "an earlier message of the key, or of its hash, was negatively acknowledged, and must be acknowledged first"
+    )
     RECENTLY_JOINED = "the consumer of the message joined while older messages were unacknowledged, which come first"
     NO_OWNER = "no consumer has the key of the message (STICKY ranges with a gap)"
     ORPHAN_CHUNK = "the entry is a chunk, and no consumer has the first chunk of its message"

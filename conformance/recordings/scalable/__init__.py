@@ -11,9 +11,10 @@ from pulsarium.conformance.recordings.scalable import (
     rest,
     scaling,
     segments,
+    stats,
     transactions,
 )
 
 ALL = [each for _, each in sorted(common.SCENARIOS.items())]
 
-__all__ = ["ALL", "controller", "legacy", "lists", "lookup", "rest", "scaling", "segments", "transactions"]
+__all__ = ["ALL", "controller", "legacy", "lists", "lookup", "rest", "scaling", "segments", "stats", "transactions"]

@@ -9,7 +9,8 @@ import pytest
 
 from pulsarium.broker.commands import MODULES, handlers
 from pulsarium.broker.commands.registry import collect, declared, handles
-from pulsarium.broker.config.profile import BROUGHT_BY_5_0, PULSAR_4_2
+from pulsarium.broker.config.profile import BROUGHT_BY_5_0, DRAFTS, PULSAR_4_2, profile_of
+from pulsarium.broker.config.proposals import PROPOSALS
 from pulsarium.broker.session.session import Sessions
 from pulsarium.proto.commands import COMMANDS, CommandSpec, Direction
 from pulsarium.proto.framing import frame
@@ -61,9 +62,11 @@ def test_each_command_of_a_client_has_a_handler_and_a_row_in_the_docs(name: str)
 @pytest.mark.req("W-10")
 def test_a_release_knows_no_more_than_it_did() -> None:
     taken = {spec.name for spec in FROM_CLIENTS}
-    assert {COMMANDS[number].name for number in handlers(connected=True)} == taken
+    every = profile_of("pip", pip=PROPOSALS)
+    assert {COMMANDS[number].name for number in handlers(connected=True, profile=every)} == taken
+    assert {COMMANDS[number].name for number in handlers(connected=True)} == taken - DRAFTS
     released = handlers(connected=True, profile=PULSAR_4_2)
-    assert {COMMANDS[number].name for number in released} == taken - BROUGHT_BY_5_0
+    assert {COMMANDS[number].name for number in released} == taken - DRAFTS - BROUGHT_BY_5_0
 
 
 def test_no_command_has_two_handlers() -> None:

@@ -383,6 +383,30 @@ def test_true_and_false_are_read_in_any_case() -> None:
 
 
 @pytest.mark.parametrize(
+    ("key", "why"),
+    [
+        ("tlsFactoryClassName", "TLS is Python's own"),
+        ("tlsFactoryConfig", "TLS is Python's own"),
+        ("jsseProvider", "TLS is Python's own"),
+        ("jcaProvider", "TLS is Python's own"),
+        ("brokerClientTlsFactoryClassName", "the broker opens no connections to other brokers"),
+        ("brokerClientTlsFactoryConfig", "the broker opens no connections to other brokers"),
+        ("brokerClientJsseProvider", "the broker opens no connections to other brokers"),
+        ("brokerClientJcaProvider", "the broker opens no connections to other brokers"),
+    ],
+)
+def test_keys_of_tls_factories_are_reported_and_cannot_be_set(tmp_path: Path, key: str, why: str) -> None:
+    file = tmp_path / "broker.conf"
+    file.write_text(f"{key}=com.example.Own\n")
+    ((name, lost),) = load(file, profile=PROFILES["pulsar-5.0"]).missing
+    assert (name, lost.startswith(why)) == (key, True)
+    with pytest.raises(ConfigError, match=f"{key}: Pulsarium does not have this key of Pulsar: {why}"):
+        load(None, [f"{key}=x"], PROFILES["pulsar-5.0"])
+    file.write_text(f"{key}=\n")
+    assert load(file, profile=PROFILES["pulsar-5.0"]).missing == ()
+
+
+@pytest.mark.parametrize(
     ("value", "foreign"),
     [
         ("org.apache.pulsar.broker.loadbalance.NoopLoadManager", False),

@@ -23,7 +23,7 @@ def test_proposals_are_numbers_or_texts() -> None:
 
 @pytest.mark.parametrize("given", ["999", "", "PIP-490", "0490"])
 def test_a_proposal_that_is_not_declared_is_refused(given: str) -> None:
-    with pytest.raises(ConfigError, match=f"no PIP {given} can be switched on here; there are 488, 490, 491"):
+    with pytest.raises(ConfigError, match=f"no PIP {given} can be switched on here; there are 488, 490, 491, 493"):
         profile_of("pip", pip=[given])
 
 

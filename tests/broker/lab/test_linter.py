@@ -11,6 +11,7 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
+from pulsarium.broker.config import profile_of
 from pulsarium.broker.lab import Lab
 from pulsarium.broker.lab.faults import Corrupt, Drop, Duplicate, Reorder
 from pulsarium.broker.lab.linter import KEPT
@@ -256,7 +257,7 @@ def test_each_rule_about_clients_has_a_program() -> None:
 @pytest.mark.parametrize("rule", PROGRAMS)
 async def test_each_program_breaks_its_rule_until_it_is_mended(rule: str, mended: bool, autojump_clock: object) -> None:
     program = PROGRAMS[rule]
-    async with serving(program.config()) as bed:
+    async with serving(program.config(), profile=profile_of("pip", pip=program.pip)) as bed:
         lab = bed.broker.cluster.attached(Lab)
         lab.linter.start()
         await program.run(Client(bed), mended)

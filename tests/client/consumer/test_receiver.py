@@ -19,6 +19,7 @@ from pulsarium.client.consumer.inbox import Inbox
 from pulsarium.client.consumer.options import ConsumerOptions
 from pulsarium.client.consumer.receiver import Receiver
 from pulsarium.client.consumer.redelivery import Redelivery
+from pulsarium.client.consumer.retrying_keys import RetryingKeys
 from pulsarium.client.consumer.start import Start
 from pulsarium.client.errors import ConnectError, CryptoError, PulsarError
 from pulsarium.client.statistics import ReceivedCounts
@@ -79,6 +80,8 @@ class Fed:
             reading_from,
         )
         self.open()
+
+    keys = RetryingKeys()  # of the stub of Redelivery
 
     def lost(self, error: PulsarError, owner: BrokerUrls | None) -> None:
         self.losses += 1

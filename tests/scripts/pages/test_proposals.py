@@ -43,7 +43,9 @@ def test_the_commands_show_the_age_of_a_backlog() -> None:
 
 def test_the_commands_show_the_permits_of_a_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert "message_permits=1" in outputs("--pip 491", "orders.pulscap")[-1]
+    shown = outputs("--pip 491", "orders.pulscap")[-1]
+    assert "message_permits=1" in shown
+    assert "[draft: PIP-491]" in shown
 
 
 def test_the_program_has_both_keys_between(tmp_path: Path) -> None:
@@ -51,3 +53,9 @@ def test_the_program_has_both_keys_between(tmp_path: Path) -> None:
     ran = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
     answers = [{"2025": 200, "2026": 401}, {"2025": 200, "2026": 200}, {"2025": 401, "2026": 200}]
     assert ran.stdout == "".join(f"{each}\n" for each in answers)
+
+
+def test_the_program_receives_the_rest_of_a_key_after_the_refused_message(tmp_path: Path) -> None:
+    command = [sys.executable, "-P", "-c", block("ordered_negative_ack=api")]
+    ran = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert ran.stdout.splitlines() == ["ann 1 refused", "bob 1", "bob 2", "ann 1", "ann 2"]

@@ -93,7 +93,7 @@ def get_dynamic_names(call: Call) -> HttpReply:
 
 
 def _names(call: Call) -> tuple[str, ...]:
-    return dynamic_names(scalable_topics=call.broker.profile.scalable_topics)
+    return dynamic_names(call.broker.profile)
 
 
 @route(

@@ -83,6 +83,9 @@ def _over_tls(broker: Broker) -> dict[str, str]:
     return {name: url for name, url in found.items() if url}
 
 
+SSL_FACTORY = {"brokerClientSslFactoryPlugin": "org.apache.pulsar.common.util.DefaultPulsarSslFactory"}
+
+
 def data_of(broker: Broker, name: str) -> dict[str, Any]:
     """Return the data of a cluster. Raise `AdminError` 404 when there is none."""
     kept = broker.metadata.clusters.get(name)
@@ -96,7 +99,7 @@ def data_of(broker: Broker, name: str) -> dict[str, Any]:
             "brokerClientTlsEnabledWithKeyStore": False,
             "brokerClientTlsTrustStoreType": "JKS",
             "brokerClientTlsKeyStoreType": "JKS",
-            "brokerClientSslFactoryPlugin": "org.apache.pulsar.common.util.DefaultPulsarSslFactory",
+            **({} if broker.profile.newer_rest else SSL_FACTORY),
         }
     if kept is None:
         raise AdminError(404, "Cluster does not exist")
@@ -213,9 +216,15 @@ def set_migration(call: Call) -> HttpReply:
     migrated = call.flag("migrated")
     if url is None and migrated:
         raise request_failed()
+    is_empty, checks_urls = (
+        not any((each or "").strip() for each in (url or {}).values()),
+        call.broker.profile.newer_rest,
+    )
+    if migrated and is_empty and checks_urls:
+        raise AdminError(400, "Cluster url must not be empty")
     moved: dict[str, Any] = {"migrated": migrated}
     if url is not None:
-        moved = {**moved, "migratedClusterUrl": {**url, "empty": False}}
+        moved = {**moved, "migratedClusterUrl": {**url, "empty": checks_urls and is_empty}}
     call.broker.metadata.records.put(FOLDER, call.parameter("cluster"), MIGRATION, value=moved)
     call.broker.topics.migration.changed()
     return nothing()

@@ -8,7 +8,7 @@ from typing import Any
 from pulsarium.broker.auth.needs import ANYBODY
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.net.slices import Slice
-from pulsarium.broker.web.admin.topic.stats_json import OLDEST_AGE, UNKNOWN_AGE, StatsWriter
+from pulsarium.broker.web.admin.topic.stats_json import OLDEST_AGE, RETRYING, UNKNOWN_AGE, StatsWriter
 from pulsarium.broker.web.http.call import Call
 from pulsarium.broker.web.http.registry import route
 from pulsarium.broker.web.http.reply import HttpReply
@@ -61,6 +61,10 @@ OF_SUBSCRIPTION = {
     "pulsar_out_bytes_total": "bytesOutCounter",
     "pulsar_out_messages_total": "msgOutCounter",
 }
+RETRYING_OF_SUBSCRIPTION = (  # PIP-493
+    "pulsar_subscription_retrying_hashes_count",
+    "pulsar_subscription_retrying_positions_count",
+)
 AGE_OF_SUBSCRIPTION = "pulsar_subscription_storage_backlog_age_seconds"  # PIP-488
 
 
@@ -123,6 +127,9 @@ class SubscriptionSampleWriter:
         consumers = len(stats["consumers"])
         for metric, field in OF_SUBSCRIPTION.items():
             self._text.add(metric, labels, stats[field])
+        for metric, field in zip(RETRYING_OF_SUBSCRIPTION, RETRYING, strict=True):
+            if field in stats:
+                self._text.add(metric, labels, stats[field])
         age = stats.get(OLDEST_AGE, UNKNOWN_AGE)
         if age != UNKNOWN_AGE:
             self._text.add(AGE_OF_SUBSCRIPTION, labels, age)

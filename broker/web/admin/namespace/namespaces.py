@@ -7,7 +7,12 @@ from typing import Any
 from pulsarium.broker.auth.needs import TENANT_ADMIN, namespace_operation, namespace_policy, tenant_operation
 from pulsarium.broker.cluster import Broker
 from pulsarium.broker.jackson.kinds import STRINGS
-from pulsarium.broker.model.namespace.policies import read_bundles, read_policies, whole_policies
+from pulsarium.broker.model.namespace.policies import (
+    REPLICATORS_UPDATE_SCHEMAS,
+    read_bundles,
+    read_policies,
+    whole_policies,
+)
 from pulsarium.broker.model.namespace.values import POLICIES_TYPE, read_policy
 from pulsarium.broker.web.admin.namespace import bundles
 from pulsarium.broker.web.admin.policies.namespaces import NAMESPACE
@@ -38,7 +43,10 @@ def get_policies(call: Call) -> HttpReply:
 
 def policies_of(call: Call) -> dict[str, Any]:
     """Return all policies of the namespace in the path."""
-    return whole_policies(call.broker.metadata.namespaces[call.existing_namespace], call.broker.config)
+    found = {REPLICATORS_UPDATE_SCHEMAS: True, **call.broker.metadata.namespaces[call.existing_namespace]}
+    if not call.broker.profile.newer_rest:
+        del found[REPLICATORS_UPDATE_SCHEMAS]
+    return whole_policies(found, call.broker.config)
 
 
 @route("PUT", NAMESPACE, needs=tenant_operation("CREATE_NAMESPACE"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pulsarium.broker.model.namespace.policies import REPLICATORS_UPDATE_SCHEMAS
 from pulsarium.broker.model.namespace.values import BOOKIES, FILTER_NAMES
 from pulsarium.broker.web.admin.cluster import clusters
 from pulsarium.broker.web.admin.policies.policy import Json
@@ -24,7 +25,10 @@ def check_auto_creation(call: Call, kept: Json, value: Any) -> None:
     if kind not in ("partitioned", "non-partitioned"):
         raise AdminError(412, f"{INVALID}Unknown topic type [{'null' if kind is None else kind}]")
     if kind == "non-partitioned":
-        if partitions is not None:
+        if call.broker.profile.newer_rest and partitions not in (None, 0, 1):
+            text = "[defaultNumPartitions] must be null, 0 or 1 when the type is non-partitioned."
+            raise AdminError(412, INVALID + text)
+        if partitions is not None and not call.broker.profile.newer_rest:
             text = "[defaultNumPartitions] is not allowed to be set when the type is non-partition."
             raise AdminError(412, INVALID + text)
         return
@@ -35,6 +39,17 @@ def check_auto_creation(call: Call, kept: Json, value: Any) -> None:
     limit = call.broker.config.maxNumPartitionsPerPartitionedTopic
     if 0 < limit < partitions:
         raise AdminError(406, f"Number of partitions should be less than or equal to {limit}")
+
+
+def update_of_replicators(call: Call, value: Any) -> Json:
+    """Return whether replicators may register new schemas, where a call says so (5.0.1)."""
+    name = "allowAutoUpdateSchemaWithReplicator"
+    if not call.broker.profile.newer_rest or name not in call.query:
+        return {}
+    allowed = call.flag(name)
+    if value and not allowed:
+        raise AdminError(400, "Can not enable for all producers but denies for replicators, which is meaningless")
+    return {REPLICATORS_UPDATE_SCHEMAS: allowed}
 
 
 def check_types_of_namespace(call: Call, kept: Json, value: Any) -> None:

@@ -51,6 +51,9 @@ class PolicyRule:
     guards_get: bool = False  # reading needs `guard` too
     value_in: Callable[[Json], Any] | None = None  # reads the value from the stored policies, if not by name
     changed: Callable[[Json, Any], dict[str, Any]] | None = None  # returns the policies to store, if not by name
+    beside: Callable[[Call, Any], Json] = (
+        lambda call, value: {}
+    )  # returns other policies that a call for a namespace sets
 
     missing: tuple[int, str] = (404, MISSING)  # the answer of a setter for a missing namespace
     missing_for_get: str = MISSING

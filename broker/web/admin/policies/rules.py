@@ -71,7 +71,7 @@ OF_NAMESPACES: Mapping[Policy[Any], PolicyRule] = {
     rows.ENCRYPTION_REQUIRED: PolicyRule(unset=json_reply(False)),
     rows.SCHEMA_STRATEGY: PolicyRule(unset=json_reply(UNDEFINED)),
     rows.OLDER_SCHEMA_STRATEGY: PolicyRule(unset=done()),
-    rows.SCHEMA_AUTO_UPDATE: PolicyRule(unset=json_reply(True)),
+    rows.SCHEMA_AUTO_UPDATE: PolicyRule(unset=json_reply(True), beside=checks.update_of_replicators),
     rows.SCHEMA_VALIDATION: PolicyRule(unset=json_reply(False)),
     rows.ENTRY_FILTERS: PolicyRule(check=checks.check_filters),
     rows.DISPATCHER_PAUSE: PolicyRule(

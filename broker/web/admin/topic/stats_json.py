@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from pulsarium.broker.clock import instant_text
-from pulsarium.broker.config.proposals import BACKLOG_AGE
+from pulsarium.broker.config.proposals import BACKLOG_AGE, NEGATIVE_ACKS
 from pulsarium.broker.model.compaction.compaction import LastRun
 from pulsarium.broker.model.dispatch.key_shared import KeySharedDispatcher
 from pulsarium.broker.model.errors import BrokerServiceError
@@ -29,6 +29,7 @@ from pulsarium.proto.special_names import COMPACTION_CURSOR, is_system_topic
 
 Json = dict[str, Any]
 OLDEST_AGE = "oldestBacklogMessageAgeSeconds"
+RETRYING = ("retryingHashesCount", "retryingPositionsCount")
 UNKNOWN_AGE = -1  # also of no backlog
 
 NO_RANGES = {
@@ -229,6 +230,7 @@ class StatsWriter:
             **key_sharing(dispatcher),
             **recently_joined(subscription),
             **draining(dispatcher),
+            **retrying(subscription),
             **NO_RANGES,
             **self._kept(subscription),
             **NO_FILTERS,
@@ -408,6 +410,14 @@ def key_sharing(dispatcher: Dispatcher | None) -> Json:
         return {"allowOutOfOrderDelivery": False}
     mode = pb.KeySharedMode.Name(dispatcher.mode)
     return {"allowOutOfOrderDelivery": dispatcher.out_of_order, "keySharedMode": mode}
+
+
+def retrying(subscription: Subscription) -> Json:
+    """Return the negatively acknowledged messages and their key hashes, where the broker has the fields (PIP-493)."""
+    if not subscription.topic.stores.profile.has(NEGATIVE_ACKS):
+        return {}
+    found = subscription.dispatcher.retrying if isinstance(subscription.dispatcher, KeySharedDispatcher) else None
+    return dict(zip(RETRYING, (0, 0) if found is None else (found.hashes, len(found)), strict=True))
 
 
 def draining(dispatcher: Dispatcher | None) -> Json:

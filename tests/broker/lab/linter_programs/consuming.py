@@ -6,8 +6,9 @@ from typing import Any
 
 import trio
 
+from pulsarium.broker.config.proposals import NEGATIVE_ACKS
 from pulsarium.broker.model.ledger.position import Position
-from tests.broker.wire import TOPIC, Exclusive, Shared, Type, frame_of, message_id
+from tests.broker.wire import TOPIC, Exclusive, KeyShared, Shared, Type, frame_of, message_id
 
 from .program import Client, breaks, given, message
 
@@ -82,6 +83,27 @@ async def _(client: Client, mended: bool) -> None:
 async def _(client: Client, mended: bool) -> None:
     wire, (first,) = await client.consuming(message(), type=Exclusive)
     await wire.redeliver([] if mended else [first.position])
+
+
+@breaks("negative-ack-not-delivered", pip=[NEGATIVE_ACKS])
+async def _(client: Client, mended: bool) -> None:
+    wire, (first,) = await client.consuming(message(), type=KeyShared)
+    named = first.position if mended else Position(first.position.ledger_id, 99)
+    await wire.send(Type.NEGATIVE_ACK, consumer_id=0, negative_acked=[message_id(named)])
+
+
+@breaks("negative-ack-returned", pip=[NEGATIVE_ACKS])
+async def _(client: Client, mended: bool) -> None:
+    wire, (first, second) = await client.consuming(message(), message(1), type=KeyShared)
+    returned = second if mended else first
+    ids: dict[str, Any] = {"negative_acked": [message_id(first.position)], "returned": [message_id(returned.position)]}
+    await wire.send(Type.NEGATIVE_ACK, consumer_id=0, **ids)
+
+
+@breaks("negative-ack-elsewhere", pip=[NEGATIVE_ACKS])
+async def _(client: Client, mended: bool) -> None:
+    wire, (first,) = await client.consuming(message(), type=Shared)
+    await wire.send(Type.NEGATIVE_ACK, consumer_id=0, **given(not mended, negative_acked=[message_id(first.position)]))
 
 
 @breaks("consumer-epoch-goes-back")

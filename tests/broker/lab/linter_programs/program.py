@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,23 +18,27 @@ Run = Callable[["Client", bool], Awaitable[None]]
 
 @dataclass(frozen=True)
 class Program:
-    """A client that breaks a rule. `run` takes whether to run mended; `config` makes the broker's configuration."""
+    """A client that breaks a rule.
+
+    run: takes whether to run mended. config: makes the broker's configuration. pip: proposals of the broker.
+    """
 
     rule: str
     run: Run
     config: Callable[[], Config] = field(default=Config)
+    pip: Sequence[int] = ()
 
 
 PROGRAMS: dict[str, Program] = {}
 """Programs by the rule that they break."""
 
 
-def breaks(rule: str, config: Callable[[], Config] = Config) -> Callable[[Run], Run]:
+def breaks(rule: str, config: Callable[[], Config] = Config, pip: Sequence[int] = ()) -> Callable[[Run], Run]:
     """Return a decorator that registers a function as the program of a rule."""
 
     def register(run: Run) -> Run:
         assert rule not in PROGRAMS, rule
-        PROGRAMS[rule] = Program(rule, run, config)
+        PROGRAMS[rule] = Program(rule, run, config, pip)
         return run
 
     return register

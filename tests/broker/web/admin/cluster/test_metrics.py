@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 
-from pulsarium.broker.config import PROFILES, Config
+import pytest
+
+from pulsarium.broker.config import PROFILES, Config, profile_of
 from pulsarium.broker.web.admin.cluster.metrics import TextFormat, written
 from tests.broker.auth.secured import bearer, by_token
 from tests.broker.web.admin.rest import ADMIN, TOPICS, Rest, rest_of
-from tests.broker.wire import TOPIC, Earliest, Shared, Wire, plain, serving
+from tests.broker.wire import TOPIC, Earliest, KeyShared, Shared, Type, Wire, message_id, plain, serving
 
 LINE = re.compile(r'([a-z_]+)\{((?:[a-z_]+="(?:[^"\\]|\\.)*",?)*)\} (-?[0-9.e+-]+)')
 OF_TOPIC = f'cluster="standalone",namespace="public/default",topic="{TOPIC}"'
@@ -102,6 +104,24 @@ async def test_only_a_known_age_of_a_backlog_is_a_sample() -> None:
         values = await read(rest_of(bed))
     ages = {name: value for name, value in values.items() if "subscription_storage_backlog_age" in name}
     assert ages == {f'pulsar_subscription_storage_backlog_age_seconds{{{OF_TOPIC},subscription="behind"}}': 7}
+
+
+@pytest.mark.parametrize(("pip", "values"), [([], []), ([493], [1, 2])])
+async def test_negatively_acknowledged_messages_are_samples_with_pip_493(pip: list[int], values: list[float]) -> None:
+    async with serving(profile=profile_of("pip", pip=pip)) as bed:
+        wire = await bed.connect()
+        await wire.producer()
+        await wire.subscribe(type=KeyShared)
+        await wire.flow()
+        sent = await wire.publish(*[plain(b"x", partition_key="k")] * 2)
+        await wire.messages(2)
+        if pip:
+            await wire.send(Type.NEGATIVE_ACK, consumer_id=0, negative_acked=[*map(message_id, sent)])
+            await wire.alive()
+        found = await read(rest_of(bed))
+    labels = f'{{{OF_TOPIC},subscription="sub"}}'
+    names = [f"pulsar_subscription_retrying_{what}_count{labels}" for what in ("hashes", "positions")]
+    assert [found[name] for name in names if name in found] == values
 
 
 async def test_names_cannot_break_the_format(rest: Rest) -> None:
