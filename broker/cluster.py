@@ -24,15 +24,19 @@ from pulsarium.broker.model.context import NamespaceContext
 from pulsarium.broker.model.delay_ticks import DelayTicks
 from pulsarium.broker.model.errors import ServiceNotReadyError
 from pulsarium.broker.model.ledger.ledger import EntryCache, limit_of
+from pulsarium.broker.model.moves import Moves
 from pulsarium.broker.model.namespace.metadata import Metadata
 from pulsarium.broker.model.namespace.ownership import Ownership
+from pulsarium.broker.model.news import News
 from pulsarium.broker.model.rate.publish_buffer import PublishBuffer
 from pulsarium.broker.model.rate.rates import BrokerLimits, Limits, ResourceGroups
 from pulsarium.broker.model.refusals import Refusals
 from pulsarium.broker.model.scalable.controller import Controllers
 from pulsarium.broker.model.scalable.topics import ScalableTopics
 from pulsarium.broker.model.schema.registry import SchemaRegistry
+from pulsarium.broker.model.subscription.base import Consumer
 from pulsarium.broker.model.topic.base import Topic
+from pulsarium.broker.model.topic.producers import Producer
 from pulsarium.broker.model.topic.topics import Topics
 from pulsarium.broker.model.transaction.coordinators import Coordinators
 from pulsarium.broker.model.transaction.scalable import ScalableCoordinators
@@ -91,6 +95,8 @@ class Cluster(Surrounded):
         self.cache = EntryCache(storage, limit_of(config.managedLedgerCacheSizeMB, storage))
         self.compactor: Compactor | None = None
         self.refusals = Refusals()
+        self.moves = Moves()
+        self.news = News()
         self.turn.every_turn(self.cache.trim)
         self.publish_buffer = PublishBuffer(self.turn, self.cache, config.maxMessagePublishBufferSizeInMB << 20)
         self.turn.every_turn(self.publish_buffer.review)
@@ -309,9 +315,31 @@ class Cluster(Surrounded):
 
 
 class Connection(Protocol):
-    """A client's connection, as its broker sees it."""
+    """A client's connection, as its broker and the console see it."""
 
+    number: int
     address: str
+    client_version: str
+    since_ms: int
+    secure: bool
+    over_websocket: bool
+    through_proxy: bool
+    bytes_in: int
+    findings: int
+    fault_hits: int
+    producers: dict[int, Producer]
+    consumers: dict[int, Consumer]
+
+    @property
+    def bytes_out(self) -> int: ...
+    @property
+    def protocol_version(self) -> int: ...
+    @property
+    def role(self) -> str | None: ...
+    @property
+    def paused_by(self) -> str:
+        """Return why no more commands are read, or ""."""
+        ...
 
     def close(self, reason: str = "") -> None:
         """Disconnect the client, and forget its producers and consumers."""

@@ -134,9 +134,14 @@ class RunningBroker:
 
     async def kill(self) -> None:
         """Stop only this broker: disconnect its clients and release its bundles."""
+        self._note("killed")
         self.broker.stop()
         self._scope.cancel()
         await self._ended.wait()
+
+    def _note(self, what: str) -> None:
+        cluster = self.broker.cluster
+        cluster.attached(Lab).acts.note(f"{what} broker {cluster.brokers.index(self.broker)}")
 
     async def _shut_down(self) -> None:
         await self.kill()
@@ -144,6 +149,7 @@ class RunningBroker:
 
     async def bring_back(self) -> None:
         """Start the broker again on its old ports. Raise `PortInUse` when another process took one."""
+        self._note("brought back")
         self._ports = Ports(self._ports.host, self._ports.numbers)
         self.broker.start()
         await self._nursery.start(self.serve)

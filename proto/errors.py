@@ -39,6 +39,35 @@ class AvroError(ProtocolError):
     """Bytes or a value do not fit their Avro schema, or the schema is invalid."""
 
 
+class Misfit(AvroError):
+    """A value does not fit its schema. The text begins with the place: `customer.address[2].zip: expected a string`."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
+        self.path: list[str | int] = []
+
+    def inside(self, key: str | int) -> Misfit:
+        """Add an outer field, key or index to the place, and return the error."""
+        self.path.insert(0, key)
+        return self
+
+    @property
+    def at(self) -> str:
+        """Return the place of the value, "" for the whole."""
+        found = ""
+        for key in self.path:
+            if isinstance(key, int):
+                found += f"[{key}]"
+            elif not key.isidentifier():
+                found += f'["{key}"]'
+            else:
+                found += f".{key}" if found else key
+        return found
+
+    def __str__(self) -> str:
+        return f"{self.at}: {self.args[0]}" if self.path else str(self.args[0])
+
+
 class EncryptionError(ProtocolError):
     """A message cannot be encrypted or decrypted: a key is missing, wrong, or of an unsupported kind."""
 

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -45,12 +45,17 @@ def _token(value: Any) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class JavaType:
-    """A Java type. `of` reads a JSON value that is not null; `null` is the value for null."""
+    """A Java type. `of` reads a JSON value that is not null; `null` is the value for null.
+
+    `choices` are the names of an enum, and `fields` the types of an object's fields, for forms.
+    """
 
     java_type: str
     of: Callable[[Any], Any]
     null: Any = None
     is_primitive: bool = False  # a body is required
+    choices: tuple[str, ...] = ()
+    fields: Mapping[str, JavaType] = field(default_factory=dict, compare=False)
 
     def value_of(self, value: Any) -> Any:
         """Return the value to store for a JSON value. Raise `JsonError` for one of another kind."""
@@ -161,7 +166,7 @@ def choice(java_type: str, names: tuple[str, ...], null: Any = None) -> JavaType
             raise wrong_type(java_type, value)
         return names[value] if 0 <= _in_range(value, 32) < len(names) else null
 
-    return JavaType(java_type, of, null)
+    return JavaType(java_type, of, null, choices=names)
 
 
 def _no_creator(java_type: str, value: Any, what: str = "", end: str = " value ") -> JsonError:
@@ -248,7 +253,7 @@ def record(
             raise error.inside(f'{java_type}["{name}"]') from None
         return {name: field for name, field in found.items() if field is not None}
 
-    return JavaType(java_type, of)
+    return JavaType(java_type, of, fields=fields)
 
 
 def mapping(kind: JavaType) -> JavaType:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from urllib.parse import quote
 
 from pulsarium.broker.clock import NamespaceTime, Timeline
 from pulsarium.broker.cluster import Cluster
+from pulsarium.broker.lab.acts import LabActs, Undo
 from pulsarium.broker.lab.steering import ClockError, Steered
 
 
@@ -15,8 +17,8 @@ class LabClock(Steered):
     Keep-alive and the expiry of credentials follow the machine's clock, unless they are included.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
-        super().__init__(cluster, cluster.clock)
+    def __init__(self, cluster: Cluster, acts: LabActs | None = None) -> None:
+        super().__init__(cluster, cluster.clock, acts)
         clock = self._broker = cluster.clock
         self._cluster = cluster
         self._apart: dict[str, Timeline] = {"keep-alive": clock.keep_alive, "token-expiry": clock.token_expiry}
@@ -34,7 +36,7 @@ class LabClock(Steered):
         self._forget_deleted()
         line = self._broker.of(namespace)
         if line not in self._namespaces:
-            self._namespaces[line] = NamespaceClock(self._cluster, self, namespace)
+            self._namespaces[line] = NamespaceClock(self._cluster, self, namespace, self._acts)
         return self._namespaces[line]
 
     @property
@@ -88,9 +90,11 @@ class LabClock(Steered):
 
         A running advance ends where it is. Timers keep the time that they have left.
         """
+        if self.offset_ms or self.frozen:
+            self._note("returned the clock to the machine's time", "reset")
         super().reset()
         self.exclude(*self.included)
-        self.resume()
+        self._run()
         self._clock.have_wall_of(self._clock.machine)
 
 
@@ -100,9 +104,10 @@ class NamespaceClock(Steered):
     Until the first call that steers it, and after `reset`, the namespace follows the broker's clock.
     """
 
-    def __init__(self, cluster: Cluster, broker: LabClock, namespace: str) -> None:
+    def __init__(self, cluster: Cluster, broker: LabClock, namespace: str, acts: LabActs | None = None) -> None:
         line = cluster.clock.of(namespace)
-        super().__init__(cluster, line)
+        super().__init__(cluster, line, acts)
+        self.query = f"?namespace={quote(namespace, safe='')}"
         self.namespace = namespace
         self._line = line
         self._all = cluster.clock
@@ -144,7 +149,12 @@ class NamespaceClock(Steered):
 
         Timers keep the time that they have left.
         """
+        if self.is_own:
+            self._note("returned the clock to the broker's time", "reset")
         self._all.join(self._line)
+
+    def _note(self, what: str, command: str, undo: Undo | None = None) -> None:
+        super()._note(f"{what} of {self.namespace}", f"--namespace {self.namespace} {command}", undo)
 
     def _joined(self) -> None:
         super().reset()

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.cluster import Cluster
+from pulsarium.broker.lab.acts import LabActs
 
 if TYPE_CHECKING:
     from pulsarium.broker.lab.capture import Captures
@@ -28,6 +29,7 @@ class Lab:
         self.cluster = cluster
         self.folder = folder
         """The folder below which HTTP callers may write files, or None to forbid files."""
+        self.acts = cluster.attach(LabActs(cluster))
 
     def stop(self) -> None:
         """End all captures, because the cluster closes."""
@@ -54,7 +56,7 @@ class Lab:
         """Return the clock that freezes and advances time."""
         from pulsarium.broker.lab.clock import LabClock
 
-        return LabClock(self.cluster)
+        return LabClock(self.cluster, self.acts)
 
     @cached_property
     def faults(self) -> Faults:

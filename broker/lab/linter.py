@@ -72,7 +72,7 @@ class Linter:
             self._shared.whole = False
 
     def frame(self, tap: SessionTap, sender: Direction, data: bytes, note: Mapping[str, Any]) -> None:
-        self._judge(self._record(EventKind.FRAME, tap, sender, data, note))
+        tap.session.findings += self._judge(self._record(EventKind.FRAME, tap, sender, data, note))
 
     def closed(self, tap: SessionTap, sender: Direction, reason: str) -> None:
         self._judge(self._record(EventKind.CLOSED, tap, sender, note={"reason": reason} if reason else {}))
@@ -91,16 +91,17 @@ class Linter:
         monotonic, wall = int(clock.machine.monotonic() * 1e9), clock.now_ms() * 1_000_000
         return CaptureRecord(kind, tap.number, sender, monotonic, wall, data, len(data), note or {})
 
-    def _judge(self, record: CaptureRecord) -> None:
+    def _judge(self, record: CaptureRecord) -> int:
+        """Judge a record, and return how many rules it breaks."""
         checker = self._checkers.get(record.connection)
         if checker is None:
-            return
+            return 0
         try:
             violations = checker.feed(record).violations
         except Exception as error:  # a bug of the linter must not end the connection
             log.error("the linter failed and skips a connection", connection=record.connection, exception=error)
             del self._checkers[record.connection]
-            return
+            return 0
         for violation in violations:
             name = violation.rule.name
             self.counts[name] += 1
@@ -108,3 +109,4 @@ class Linter:
                 found = finding_of(violation, checker.conversation)
                 self._findings.append(found)
                 log.info("a client broke a rule of the protocol", finding=str(found))
+        return len(violations)

@@ -10,6 +10,7 @@ from typing import Any, Final, Unpack
 
 from pulsarium.broker.cluster import Cluster
 from pulsarium.broker.config.profile import PROFILES, Profile
+from pulsarium.broker.lab.acts import Undo, acts_of
 from pulsarium.broker.lab.arguments import ANY, Whose, Worn, arguments_of, check_names, json_arguments
 from pulsarium.broker.session.session import Session, Sessions, sessions_of
 from pulsarium.proto.commands import COMMANDS, Direction
@@ -143,6 +144,8 @@ class Masks:
         check_names(whose, Worn)
         worn = WornMask(next(self._numbers), mask, whose, self._remove)
         self._wear([*self.worn, worn])
+        undo = Undo("DELETE", f"/lab/masks/{worn.id}", lambda: worn in self.worn)
+        acts_of(self._cluster).note(f"added mask {worn.id}", undo=undo, hits=lambda: worn.hits)
         if disconnect:
             for broker in self._cluster.brokers:
                 for session in [each for each in sessions_of(broker) if each.connected and worn.fits(each)]:
@@ -155,7 +158,8 @@ class Masks:
 
     def clear(self) -> None:
         """Remove every mask."""
-        self._wear([])
+        for worn in self.worn:
+            self._remove(worn)
 
     def connecting(self, session: Session, connect: pb.CommandConnect) -> None:
         """Apply the newest matching mask to a new connection."""
@@ -165,7 +169,9 @@ class Masks:
                 return
 
     def _remove(self, worn: WornMask) -> None:
-        self._wear([each for each in self.worn if each is not worn])
+        if worn in self.worn:
+            self._wear([each for each in self.worn if each is not worn])
+            acts_of(self._cluster).note(f"removed mask {worn.id}", hits=lambda: worn.hits)
 
     def _wear(self, worn: list[WornMask]) -> None:
         """Apply these masks to new connections. Without any, no connection is looked at."""

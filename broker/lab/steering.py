@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import trio
 
 from pulsarium.broker.clock import SteeredTime, Timeline, Timer
 from pulsarium.broker.cluster import Cluster
+from pulsarium.broker.lab.acts import LabActs, Undo
 
 MOST_CHECKS: Final = 64  # times that a periodic check runs during one advance
 ROUNDING: Final = 1e-6  # seconds, added so that no timer fires before its millisecond
@@ -70,8 +71,12 @@ class ClockError(ValueError):
 class Steered:
     """A timeline that tests can steer instead of waiting."""
 
-    def __init__(self, cluster: Cluster, clock: SteeredTime) -> None:
+    query = ""
+    """The query of REST calls on this clock."""
+
+    def __init__(self, cluster: Cluster, clock: SteeredTime, acts: LabActs | None = None) -> None:
         self._clock = clock
+        self._acts = acts
         self._turn = cluster.turn
         self._cache = cluster.cache
         self._others: list[Timeline] = []  # timelines that move along
@@ -85,6 +90,14 @@ class Steered:
 
     def _begin(self) -> None:
         """Prepare the timeline for a call that steers it."""
+
+    def _note(self, what: str, command: str, undo: Undo | None = None) -> None:
+        """Note an act on the clock. `command` is what `pulsarium clock` calls it."""
+        if self._acts is not None:
+            self._acts.note(what, command_line=f"pulsarium clock {command}", undo=undo)
+
+    def _undo(self, how: str, possible: Callable[[], bool]) -> Undo:
+        return Undo("POST", f"/lab/clock/{how}{self.query}", possible)
 
     # reading
 
@@ -120,6 +133,8 @@ class Steered:
     def freeze(self) -> None:
         """Freeze the clock. Only `advance`, `run_next` and `auto_advance` move a frozen clock."""
         self._begin()
+        if not self._frozen:
+            self._note("froze the clock", "freeze", self._undo("resume", lambda: self.frozen))
         self._frozen = True
         for line in self._lines:
             line.freeze()
@@ -129,6 +144,10 @@ class Steered:
 
         The clock stays behind by the time that it was frozen.
         """
+        self._note("let the clock run", "resume", self._undo("freeze", lambda: not self.frozen))
+        self._run()
+
+    def _run(self) -> None:
         self._begin()
         self._frozen = False
         if not self._going:  # a running advance resumes the clock at its end
@@ -156,7 +175,12 @@ class Steered:
             raise ClockError(f"the clock cannot advance by {seconds:g} seconds: pass a finite number, 0 or more")
         async with self._moving:
             self._begin()
+            self._note_advance(seconds)
             await self._go(seconds)
+
+    def _note_advance(self, seconds: float) -> None:
+        what, undo = f"advanced the clock by {seconds:g} s", self._undo("reset", lambda: bool(self.offset_ms))
+        self._note(what, f"advance {seconds:g}s", undo)
 
     async def advance_to(self, time_ms: int) -> float:
         """Advance the clock to `time_ms`, in milliseconds since the epoch, and return by how many seconds.
@@ -170,6 +194,7 @@ class Steered:
                 raise ClockError(f"the clock cannot go back: that was {ago / 1000:.3f} seconds ago")
             middle = time_ms / 1000 + 0.0005  # in seconds: the middle of the millisecond, which no rounding leaves
             seconds = max(0.0, middle - self._clock.wall())
+            self._note_advance(round(seconds, 3))
             await self._go(seconds)
             return seconds
 
@@ -183,6 +208,7 @@ class Steered:
             seconds = self.next_in
             if seconds is None:
                 raise ClockError("the clock has no timer to run: no timer waits")
+            self._note_advance(round(seconds, 3))
             await self._go(seconds)
             return seconds
 
@@ -246,6 +272,7 @@ class Steered:
     def auto_advance(self, on: bool) -> None:
         if on and self._looking is None:
             self._begin()
+            self._note("let the clock advance by itself when the broker is idle", "auto-advance on")
             self._looking = self._clock.machine.every(LOOK, self._look)
         elif not on and self._looking is not None:
             self._looking.cancel()

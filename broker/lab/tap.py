@@ -14,6 +14,7 @@ from pulsarium.broker.cluster import Cluster
 from pulsarium.broker.lab.faults.claims import Claims
 from pulsarium.broker.lab.faults.rule import UNTOUCHED, InstalledFault, Piece, Strike
 from pulsarium.broker.lab.faults.tapped import OPENED, Present, TappedFrame
+from pulsarium.broker.model.news import Kind
 from pulsarium.broker.session.outgoing import Frame
 from pulsarium.broker.session.session import Session, Sessions, sessions_of
 from pulsarium.proto.commands import Direction
@@ -331,6 +332,7 @@ class SessionTap:
                 self._claims.add(acting, passing)
             return (Piece(data, UNTOUCHED, data),)
         acting.acted()
+        self._taps.hit(acting, passing, self.session)
         return acting.action.act(Strike(queue, acting, passing, None if claim is None else claim.command))
 
     def _concerns(self, sender: Direction, data: bytes) -> bool:
@@ -408,6 +410,12 @@ class Taps:
         for tap in self.all():
             tap.release(gone)
         self._rest()
+
+    def hit(self, rule: InstalledFault, frame: TappedFrame, session: Session) -> None:
+        """Tell that a rule acts on a frame of a client."""
+        session.fault_hits += 1
+        about = {"fault": rule.id, "words": rule.words, "command": frame.name, "client": session.address}
+        self.cluster.news.tell(Kind.FAULT_HIT, **about)
 
     def look(self) -> None:
         """Remember producers and consumers of now, because a new rule may be about them."""

@@ -44,6 +44,8 @@ class NamespaceContext:
         self.turn = shared.turn
         self.storage = shared.storage
         self.cache = shared.cache
+        self.moves = shared.moves
+        self.news = shared.news
         self.of = shared.of
         self.next_ledger_id = shared.next_ledger_id
         self.recovered = shared.recovered

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -25,6 +25,7 @@ class Refusals:
 
     def __init__(self) -> None:
         self._kept: deque[Refusal] = deque(maxlen=KEPT)
+        self.listeners: list[Callable[[Refusal], None]] = []
 
     def note(self, refusal: Refusal) -> None:
         """Keep a refusal, in place of the same one just before: clients try again and again."""
@@ -32,6 +33,8 @@ class Refusals:
         if last is not None and (last.error, last.reason, last.about) == (refusal.error, refusal.reason, refusal.about):
             self._kept.pop()
         self._kept.append(refusal)
+        for told in self.listeners:
+            told(refusal)
 
     def clear(self) -> None:
         """Forget all refusals."""

@@ -13,6 +13,7 @@ from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
 from pulsarium.broker.model.errors import TopicHasClientsError
 from pulsarium.broker.model.ledger.ledger import MINUTE_MS
 from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.news import Kind
 from pulsarium.broker.model.policy.policies import STORAGE
 from pulsarium.broker.model.subscription.mark_moves import MovedBy
 from pulsarium.broker.model.subscription.skip import nth_position, skip_through
@@ -118,7 +119,8 @@ def delete_inactive(config: Config, topics: Topics, line: Timeline) -> Iterator[
     for topic in list(topics.loaded.values()):
         if not topic.closed and topic.stores.clock.follows(line) and may_go(topic):
             with suppress(TopicHasClientsError):
-                topics.delete(topic.name, force=False)
+                unused = f"nobody used it for {topic.policies.inactivity.max_seconds} s"
+                topics.delete(topic.name, force=False, why=unused)
                 INACTIVITY.info("unused topic deleted", topic=topic.name)
                 if config.brokerDeleteInactivePartitionedTopicMetadataEnabled and topic.name.is_partition:
                     _delete_parent(topics, topic.name)
@@ -160,7 +162,8 @@ def delete_unused_subscriptions(topic: PersistentTopic) -> None:
     for subscription in list(topic.subscriptions.values()):
         subscription.used_ms = min(subscription.used_ms, now_ms)  # the clock may have been set back
         if not (subscription.consumers or subscription.replicated) and now_ms - subscription.used_ms > expiration_ms:
-            topic.unsubscribe(subscription.name)
+            unused = f"nobody used it for {topic.policies.subscription_expiration_minutes} minutes"
+            topic.unsubscribe(subscription.name, why=unused)
             INACTIVITY.info("unused subscription deleted", topic=topic.name, subscription=subscription.name)
 
 
@@ -173,6 +176,7 @@ def check_backlog(topic: PersistentTopic) -> None:
     if kind is None:
         return
     quota = quota_of(topic.policies, kind)
+    topic.stores.news.tell(Kind.QUOTA_EXCEEDED, topic=topic.name, quota=kind, policy=quota.policy)
     if quota.policy != EVICTION:
         topic.producers.disconnect_those(lambda producer: True)  # they reconnect, and are refused
     elif kind == STORAGE:

@@ -168,6 +168,15 @@ class Gate:
         return self._limits > 0 or self._queued or self.is_full
 
     @property
+    def why_paused(self) -> str:
+        """Return why the connection is paused, in words for people, or "". A wait for a slice is none."""
+        if self._limits:
+            return "a limit of the rate or of memory"
+        if self.is_full:
+            return "too many messages wait for their receipts (maxPendingPublishRequestsPerConnection)"
+        return "the client does not read its answers" if self.unread else ""
+
+    @property
     def is_full(self) -> bool:
         """Return whether too many SENDs wait for a receipt."""
         return self.unanswered >= self._most_unanswered

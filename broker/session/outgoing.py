@@ -58,6 +58,7 @@ class OutgoingFrames:
     def __init__(self) -> None:
         self.parts: list[bytes] = []
         self.size = 0
+        self.taken = 0  # bytes that were taken to be written
         self.tap: Tap | None = None
         self._unsent = b""  # past the tap, but not sent
         self._receipt = pb.BaseCommand(type=pb.BaseCommand.SEND_RECEIPT)
@@ -80,6 +81,7 @@ class OutgoingFrames:
             data = self.tap.outgoing(data)  # may close the session, and so add bytes
         if self._unsent:
             data, self._unsent = self._unsent + data, b""
+        self.taken += len(data)
         return data
 
     @property
@@ -100,6 +102,7 @@ class OutgoingFrames:
         """Return bytes to the buffer that the socket did not take."""
         self._unsent = data + self._unsent
         self.size += len(data)
+        self.taken -= len(data)
 
     def past_the_tap(self, data: bytes) -> None:
         """Add bytes that a tap kept or made. They go before frames that are added later."""

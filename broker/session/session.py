@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import count
 from typing import Any, Protocol
 
 from pulsarium.broker.auth.identity import NOBODY, Certificate, Principal
@@ -15,6 +16,7 @@ from pulsarium.broker.logs import PartLog
 from pulsarium.broker.model.client import AssignedBroker, Delivery
 from pulsarium.broker.model.errors import BrokerServiceError
 from pulsarium.broker.model.ledger.managed_ledger import PendingPublish
+from pulsarium.broker.model.news import Kind
 from pulsarium.broker.model.refusals import Refusal
 from pulsarium.broker.model.subscription.base import Consumer
 from pulsarium.broker.model.topic.producers import Producer, ProducerClient
@@ -73,6 +75,7 @@ class Sessions:
 
     def __init__(self, before_connect: Mapping[int, Handler], of: Callable[[Profile], Mapping[int, Handler]]) -> None:
         self.before_connect = before_connect
+        self.numbers = count(1)  # of connections
         self.opened: list[Callable[[Session], None]] = []
         """Called with each new connection, to which they may give a tap."""
         self.connecting: list[Callable[[Session, pb.CommandConnect], None]] = []
@@ -101,10 +104,17 @@ class Session(ProducerClient):
         certificate: Certificate | None = None,
         *,
         secure: bool = False,
+        over_websocket: bool = False,
     ) -> None:
         config = broker.config
         self.broker = broker
         self._sessions = broker.cluster.attached(Sessions)
+        self.number = next(self._sessions.numbers)
+        self.since_ms = broker.clock.now_ms()
+        self.over_websocket = over_websocket
+        self.bytes_in = 0
+        self.findings = 0  # rules of the protocol that the linter saw the client break
+        self.fault_hits = 0
         most_unanswered = config.maxPendingPublishRequestsPerConnection
         self.gate = Gate(self, broker.turn, self._sessions.before_connect, most_unanswered)
         self.address = address
@@ -160,6 +170,7 @@ class Session(ProducerClient):
             if self._decoder.pending:  # part of a frame counts as a sign of life
                 self.liveness.heard()
             self.gate.handle(passed)
+        self.bytes_in += len(data)
         self._uncounted += len(data)
         if self._decoder.error is not None:
             self.gate.handle(self._refuse(str(self._decoder.error), data))
@@ -434,6 +445,7 @@ class Session(ProducerClient):
         self.capabilities = Capabilities.of(connect, self.profile, exposing_broker_metadata=exposing)
         self.gate.handlers = self._sessions.handlers(self.profile)
         self.gate.takes_runs = "SEND" not in self.profile.unknown
+        self.broker.cluster.news.tell(Kind.CLIENT_JOINED, client=self.address, version=self.client_version)
         if self.login is not None and self.login.renewable:
             clock, interval = self.broker.clock.token_expiry, self.broker.config.authenticationRefreshCheckSeconds
             self._refresh = Refresh(self, self.login, clock, interval)
@@ -448,6 +460,30 @@ class Session(ProducerClient):
         """Return the URL of the port to which the client connected."""
         urls = self.broker.listener_at(self.broker.advertised_address)
         return urls.pulsar_ssl if self.secure else urls.pulsar
+
+    @property
+    def protocol_version(self) -> int:
+        """Return the protocol version of the client, 0 before its CONNECT."""
+        return self.capabilities.version
+
+    @property
+    def role(self) -> str | None:
+        """Return the client's role, of the original client behind a proxy."""
+        return self.principal.original or self.principal.role
+
+    @property
+    def bytes_out(self) -> int:
+        """Return the bytes that were written, or are on their way."""
+        return self.outgoing.taken
+
+    @property
+    def paused_by(self) -> str:
+        """Return why no more commands are read, or ""."""
+        if self.closed:
+            return ""
+        if self.gate.why_paused:
+            return self.gate.why_paused
+        return "" if self.outgoing.may_read else "the client does not read its answers"
 
     @property
     def principal(self) -> Principal:
@@ -490,6 +526,9 @@ class Session(ProducerClient):
             log.warning("closing connection", peer=self.address, reason=reason)
         elif self.connected:
             log.info("connection closed", peer=self.address)
+        if self.connected:
+            about = {"client": self.address, "version": self.client_version, "why": reason}
+            self.broker.cluster.news.tell(Kind.CLIENT_LEFT, **about)
         self.broker.turn.in_slices(self._let_go())
         self.liveness.stop()
         if self._refresh is not None:
@@ -533,10 +572,16 @@ def sessions_of(broker: Broker) -> set[Session]:
 
 
 def open_session(
-    broker: Broker, address: str, transport: Transport, certificate: Certificate | None = None, *, secure: bool = False
+    broker: Broker,
+    address: str,
+    transport: Transport,
+    certificate: Certificate | None = None,
+    *,
+    secure: bool = False,
+    over_websocket: bool = False,
 ) -> Session:
     """Open a connection to a broker. One too many is told so, and closed."""
-    session = Session(broker, address, transport, certificate, secure=secure)
+    session = Session(broker, address, transport, certificate, secure=secure, over_websocket=over_websocket)
     refusal = _refusal(broker, address)
     if refusal:
         session.error(NO_REQUEST, pb.NotAllowedError, refusal)

@@ -29,6 +29,7 @@ class PulsarBroker:
     def __init__(self, running: RunningCluster, thread: LoopThread[RunningCluster]) -> None:
         self._running = running
         self._thread = thread
+        running.lab.acts.usually = "test"
         self.service_url = running.service_url
         """The URL pulsar://host:port; of the first broker when there are several."""
         self.admin_url = running.admin_url

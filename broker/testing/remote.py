@@ -61,7 +61,8 @@ class Http:
         """Return the JSON of the answer, or None. Raise `RemoteRefusal`, or `ConnectionError` without a broker."""
         target = f"{self.url}{path}?{urlencode(query)}" if query else f"{self.url}{path}"
         data = None if body is None else json.dumps(body).encode()
-        request = Request(target, data, {"Content-Type": "application/json"}, method=method)
+        headers = {"Content-Type": "application/json", "X-Pulsarium-By": "test"}
+        request = Request(target, data, headers, method=method)
         try:
             with self._open(request) as answer:
                 said = answer.read()

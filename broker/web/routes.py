@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pulsarium.broker.cluster import Broker
 from pulsarium.broker.web import console, lab
 from pulsarium.broker.web.admin import routes as admin
+from pulsarium.broker.web.console.watch import watch_of
 from pulsarium.broker.web.http.registry import Handler, Route, declared
 from pulsarium.broker.web.http.server import serve_http
 from pulsarium.broker.web.http.site import Site
@@ -23,4 +24,4 @@ def all_routes() -> Iterator[tuple[Route, Handler]]:
 
 def site_of(broker: Broker) -> Site:
     """Return the site of one broker with all routes."""
-    return Site(broker, all_routes(), WebSocketService(broker))
+    return Site(broker, all_routes(), WebSocketService(broker), [watch_of(broker)])

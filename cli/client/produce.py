@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pulsarium.cli.client.session import ClientFailure, ClientRun, Keys, only_bytes, pace, refuse
+from pulsarium.cli.client.session import ClientFailure, ClientRun, Keys, pace
 
 if TYPE_CHECKING:
-    from pulsarium.client import Client
+    from pulsarium.cli.client.encoding import TextSchema
+    from pulsarium.client import Client, Schema
 
 MOST = 1000
 
@@ -36,11 +37,20 @@ MOST = 1000
     help="Split messages that are larger than the broker accepts, and turn batching off.",
 )
 @click.option("-dr", "--disable-replication", is_flag=True, help="Keep the messages in this cluster.")
-@click.option("-vs", "--value-schema", default="bytes", help="Encode with this schema: only bytes.")
-@click.option("-ks", "--key-schema", default="string", help="The schema of keys in a key-value encoding.")
-@click.option("-kvet", "--key-value-encoding-type", help="separated or inline. Not supported yet.")
-@click.option("-kvk", "--key-value-key", help="A key with a schema. Not supported yet.")
-@click.option("-kvkf", "--key-value-key-file", help="Key of KeyValue messages, from a file. Not supported yet.")
+@click.option(
+    *("-vs", "--value-schema"),
+    default="bytes",
+    help="Encode the texts with this schema: bytes, string, avro:DEFINITION or json:DEFINITION. DEFINITION is JSON, or "
+    "the name of a file.",
+)
+@click.option("-ks", "--key-schema", default="string", help="Encode the keys of pairs with this schema.")
+@click.option(
+    *("-kvet", "--key-value-encoding-type"),
+    type=click.Choice(["inline", "separated"]),
+    help="Send pairs, whose key is in the payload (inline) or apart.",
+)
+@click.option("-kvk", "--key-value-key", metavar="TEXT", help="The key of each pair.")
+@click.option("-kvkf", "--key-value-key-file", metavar="FILE", help="The key of each pair, encoded in a file.")
 @click.pass_obj
 def produce(session: ClientRun, /, topic: str, **asked: Any) -> None:
     """Publish messages.
@@ -49,12 +59,14 @@ def produce(session: ClientRun, /, topic: str, **asked: Any) -> None:
     Send two messages with a key, then a file:
       pulsarium client produce orders --messages first,second --key alice
       pulsarium client produce orders --files order.json --properties source=shop
+    Encode JSON as Avro:
+      pulsarium client produce orders --messages '{"id": 7}' --value-schema avro:order.avsc
     """
-    refuse("--key-value-encoding-type", asked["key_value_encoding_type"], "key-value schemas are not supported yet")
-    refuse("--key-value-key", asked["key_value_key"], "key-value schemas are not supported yet")
-    refuse("--key-value-key-file", asked["key_value_key_file"], "key-value schemas are not supported yet")
-    only_bytes("--value-schema", asked["value_schema"])
-    contents = _contents(asked["messages"], asked["files"], asked["separator"])
+    from pulsarium.cli.client.encoding import TextSchema
+
+    value = TextSchema("--value-schema", asked["value_schema"])
+    contents = _contents(asked["messages"], asked["files"], asked["separator"], value)
+    schema, contents = _pairs(asked, value, contents) if _sends_pairs(asked) else (value.schema, contents)
     total = len(contents) * asked["num_produce"]
     if total > MOST:
         raise ClientFailure(f"Attempting to send {total} messages. Please do not send more than {MOST} messages")
@@ -63,6 +75,7 @@ def produce(session: ClientRun, /, topic: str, **asked: Any) -> None:
         raise click.UsageError("--encryption-key-name and --encryption-key-value need each other; pass both")
     chunking = asked["chunking"]
     options: dict[str, Any] = {
+        "schema": schema,
         "batching_enabled": not (asked["disable_batching"] or chunking),
         "chunking_enabled": chunking,
     }
@@ -82,14 +95,50 @@ def produce(session: ClientRun, /, topic: str, **asked: Any) -> None:
     session.run(job)
 
 
-def _contents(messages: tuple[str, ...], files: tuple[str, ...], separator: str) -> list[bytes]:
+def _sends_pairs(asked: dict[str, Any]) -> bool:
+    """Return whether the messages are pairs. Raise click.UsageError for options that do not fit together."""
+    keys = [name for name in ("key_value_key", "key_value_key_file") if asked[name] is not None]
+    pairs = asked["key_value_encoding_type"] is not None
+    if keys and not pairs:
+        raise click.UsageError("--key-value-key and --key-value-key-file need --key-value-encoding-type")
+    if len(keys) > 1 or (pairs and asked["key"] is not None):
+        raise click.UsageError("pass only one of --key, --key-value-key and --key-value-key-file")
+    return pairs
+
+
+def _pairs(asked: dict[str, Any], value: TextSchema, contents: list[bytes]) -> tuple[Schema[Any], list[Any]]:
+    """Return the schema of pairs, and a pair for each content."""
+    from pulsarium.cli.client.encoding import TextSchema, pair_schema
+    from pulsarium.client import KeyValue
+
+    of_key, text, name = (
+        TextSchema("--key-schema", asked["key_schema"]),
+        asked["key_value_key"],
+        asked["key_value_key_file"],
+    )
+    key = _read(name) if name is not None else None if text is None else _encoded(of_key, "--key-value-key", text)
+    return pair_schema(of_key, value, asked["key_value_encoding_type"]), [KeyValue(key, each) for each in contents]
+
+
+def _encoded(schema: TextSchema, option: str, text: str) -> bytes:
+    try:
+        return schema.encode(text)
+    except ValueError as error:
+        raise ClientFailure(f"{option}: {error}") from None
+
+
+def _read(name: str) -> bytes:
+    try:
+        return Path(name).read_bytes()
+    except OSError as error:
+        raise ClientFailure(f"{name}: {error.strerror}") from None
+
+
+def _contents(messages: tuple[str, ...], files: tuple[str, ...], separator: str, schema: TextSchema) -> list[Any]:
+    """Return the texts, encoded by the schema, and the files as they are."""
     texts = [part for text in messages for part in (text.split(separator) if separator else [text])]
-    contents = [text.encode() for text in texts]
-    for name in (name for names in files for name in names.split(",")):
-        try:
-            contents.append(Path(name).read_bytes())
-        except OSError as error:
-            raise ClientFailure(f"{name}: {error.strerror}") from None
+    contents = [_encoded(schema, "--messages", text) for text in texts]
+    contents += [_read(name) for names in files for name in names.split(",")]
     if not contents:
         raise click.UsageError("Please supply message content with either --messages or --files")
     return contents

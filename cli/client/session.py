@@ -151,10 +151,6 @@ def refuse(option: str, asked: object, why: str) -> None:
         raise click.UsageError(f"{option}: {why}")
 
 
-def only_bytes(option: str, schema: str | None) -> None:
-    refuse(option, schema not in (None, "bytes"), f"{schema} is not supported yet; pass bytes")
-
-
 def pace(rate: float) -> Callable[[], Awaitable[None]]:
     """Return an async function that delays its caller to `rate` calls a second; 0 is no limit."""
     import anyio

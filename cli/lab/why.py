@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from typing import Final
 
 import click
 
+from pulsarium.cli.admin.output import table
 from pulsarium.cli.grouped import GroupedCommand
 from pulsarium.cli.lab.broker import LabOf, of_broker
+
+COLUMNS: Final = ("partition", "backlog", "unacked", "reason", "text")
 
 
 @click.command(cls=GroupedCommand)
@@ -28,8 +32,8 @@ def why(
     """Explain why a message was not delivered to a subscription, or how it was acknowledged.
 
     MESSAGE_ID is LEDGER:ENTRY, or LEDGER:ENTRY:BATCH for a message of a batch. The default is the next message that was
-    not delivered. For a scalable topic without SUBSCRIPTION, explain the last split or merge, and what the next one
-    waits for.
+    not delivered. For a partitioned topic, a table has a line for each partition. For a scalable topic without
+    SUBSCRIPTION, explain the last split or merge, and what the next one waits for.
 
     \b
     For example:
@@ -49,3 +53,6 @@ def why(
     click.echo(
         f"{answer['reason']}: {answer['text']}" if about is None else f"{about} {answer['reason']}: {answer['text']}"
     )
+    rows = answer["details"].get("partitions")
+    if rows:
+        click.echo(table([{name: row[name] for name in COLUMNS} for row in rows]))

@@ -6,11 +6,10 @@ import random
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-import mmh3
-
 from pulsarium.client.errors import InvalidConfiguration
 from pulsarium.client.producer.draft import Draft
 from pulsarium.client.producer.options import HashingScheme, PartitionsRoutingMode, ProducerOptions
+from pulsarium.proto.routing import java_hash, partition_murmur3
 
 
 class Target(Protocol):
@@ -52,10 +51,4 @@ class Router:
 
 def hash_of(key: str, scheme: HashingScheme) -> int:
     """Return the hash of a key, the same as in Java clients. It is never negative."""
-    if scheme is HashingScheme.Murmur3_32Hash:
-        return mmh3.hash(key.encode(), 0, signed=False) & 0x7FFFFFFF
-    units = key.encode("utf-16-be")
-    value = 0
-    for high, low in zip(units[::2], units[1::2], strict=True):
-        value = (value * 31 + (high << 8 | low)) & 0xFFFFFFFF
-    return value & 0x7FFFFFFF
+    return partition_murmur3(key) if scheme is HashingScheme.Murmur3_32Hash else java_hash(key)

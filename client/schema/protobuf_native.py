@@ -8,14 +8,13 @@ from typing import Any
 
 from google.protobuf.descriptor import Descriptor
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
-from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError, EncodeError, Message
-from google.protobuf.message_factory import GetMessageClass
 from typing_extensions import TypeVar
 
 from pulsarium.client.errors import InvalidConfiguration, InvalidMessage
 from pulsarium.client.schema.schema import Schema, SchemaInfo
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.protobuf_native import message_class
 
 M = TypeVar("M", bound=Message)
 
@@ -69,14 +68,9 @@ class ProtobufNativeSchema(Schema[M]):
 def message_of(info: SchemaInfo) -> type[Message]:
     """Return a class for the messages of a schema. Raise `InvalidMessage` when the definition cannot be used."""
     try:
-        told: dict[str, Any] = json.loads(info.data)
-        files = FileDescriptorSet.FromString(base64.b64decode(told["fileDescriptorSet"]))
-        pool = DescriptorPool()
-        for file in _importing_last(list(files.file)):
-            pool.Add(file)
-        return GetMessageClass(pool.FindMessageTypeByName(told["rootMessageTypeName"]))
-    except (ValueError, TypeError, KeyError, DecodeError, RecursionError) as error:
-        raise InvalidMessage(f"the Protobuf definition cannot be used: {error!r}"[:200]) from error
+        return message_class(info.data)
+    except ValueError as error:
+        raise InvalidMessage(*error.args) from error
 
 
 def _collect(file: Any, files: dict[str, FileDescriptorProto]) -> None:
@@ -87,17 +81,3 @@ def _collect(file: Any, files: dict[str, FileDescriptorProto]) -> None:
         _collect(imported, files)
     files[file.name] = FileDescriptorProto()
     file.CopyToProto(files[file.name])
-
-
-def _importing_last(files: list[FileDescriptorProto]) -> list[FileDescriptorProto]:
-    """Return the files, each after those that it imports. Clients send them in any order."""
-    ordered: list[FileDescriptorProto] = []
-    known: set[str] = set()
-    while files:
-        ready = [file for file in files if known.issuperset(file.dependency)]
-        if not ready:
-            raise ValueError("a file imports another that is missing")
-        ordered += ready
-        known.update(file.name for file in ready)
-        files = [file for file in files if file.name not in known]
-    return ordered

@@ -38,7 +38,9 @@ class _Recorded(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Request:
+class Request:
+    """A call of the admin API, as a command makes it."""
+
     method: str
     path: str
     query: list[tuple[str, str]]
@@ -94,7 +96,7 @@ def _usage(params: Iterable[click.Parameter]) -> Iterator[str]:
 
 def _row(act: Act) -> Json:
     values = dict(_values(act))
-    request = _recorded(act, values)
+    request = recorded(act, values)
     template = _Template(act, values)
     row: Json = {"id": act.id, "on": act.on, "label": act.label, "about": act.about, "danger": act.danger}
     row["fields"] = [_field(each) for each in act.fields]
@@ -137,16 +139,16 @@ def _values(act: Act) -> Iterator[tuple[str, str]]:
             yield name, f"{name}/X"
 
 
-def _recorded(act: Act, values: Mapping[str, str]) -> _Request:
+def recorded(act: Act, values: Mapping[str, str]) -> Request:
     """Run the command, and return its first request that is not a GET."""
-    requests: list[_Request] = []
+    requests: list[Request] = []
 
     async def send(self: Api, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> RestReply:
         parts = urlsplit(url)
         query = [pair for pair in parse_qsl(parts.query) if pair[1] not in ("false", "")]
         if method == "GET":
             return RestReply(200, {"content-type": "application/json"}, NOTHING.get(parts.path, b"[]"))
-        requests.append(_Request(method, parts.path, query, json.loads(body) if body else None))
+        requests.append(Request(method, parts.path, query, json.loads(body) if body else None))
         raise _Recorded
 
     words = [word.format(**values) for word in act.command.replace("[", "").replace("]", "").split()]

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from pulsarium.broker.commands.answers import can_be_refused, has_answer
+from pulsarium.broker.expression import DEEPEST, KINDS, LONGEST, OPERATORS
 from pulsarium.broker.lab.arguments import Which, arguments_of
 from pulsarium.broker.lab.faults import ACTIONS, Action
-from pulsarium.broker.lab.faults.expression import DEEPEST, KINDS, LONGEST, OPERATORS
 from pulsarium.broker.lab.faults.names import FACTS, ROOTS, VALUE
 from pulsarium.proto.commands import COMMANDS, CommandSpec, Direction
 from pulsarium.proto.generated import PulsarApi_pb2 as pb

@@ -16,7 +16,7 @@ IMPORTS = re.compile(r"from pulsarium\.proto(?:\.batch|\.compression|\.compactio
 BOUNDS = {
     # on the broker's event loop
     "broker/web/admin/topic/messages.py": "aside: a thread above 1 MiB, two at once; it takes no batch apart",
-    "broker/web/console/messages.py": "aside: a thread above 1 MiB; pauses; 1,000 messages and 4 MiB a page",
+    "broker/web/console/reading.py": "aside: a thread above 1 MiB; pauses; one entry is open at a time",
     "broker/lab/expectations.py": "65,536 messages of an entry, and only for a caller who asks for values",
     "broker/lab/faults/tapped.py": "opens_at_once: 8,192 messages and 4 MiB, else the frame has no messages",
     "broker/model/compaction/compactor.py": "a thread above 8,192 messages or 1 MiB; of 65,536 messages at most",

@@ -62,6 +62,8 @@ MODEL = (
     "errors",
     "refusals",
     "delay_ticks",
+    "moves",
+    "news",
     "ledger",
     "client",
     "policy",

@@ -55,7 +55,12 @@ REST_OF: Final = """
       e.scrollIntoView({ block: "center" });
       const r = e.getClientRects()[0], at = r && [r.x + r.width / 2, r.y + r.height / 2];
       const top = at && document.elementFromPoint(...at);
-      if (top && e.contains(top) && before === String(at)) return at;
+      if (top && e.contains(top) && before === String(at)) {
+        window.missed = true;
+        const clicked = (click) => { window.missed = !e.contains(click.target); };
+        document.addEventListener("click", clicked, { capture: true, once: true });
+        return at;
+      }
       before = String(at);
     }
     await frame();
@@ -63,10 +68,10 @@ REST_OF: Final = """
   }
 })()
 """
-"""Position of an element, once it rests and nothing covers it."""
+"""Position of an element, once it rests and nothing covers it. `missed` tells whether the next click missed it."""
 ENDS: Final = ("Network.loadingFinished", "Network.loadingFailed")
 STREAM: Final = "text/event-stream"
-CLICKABLE: Final = "button, a[href], summary, input, select, [role=button]"
+CLICKABLE: Final = "button, a[href], summary, input, select, [role=button], [role=option]"
 FIELDS: Final = "input, textarea, select"
 
 
@@ -256,10 +261,13 @@ class Page:
         while self._awaited():  # an answer may move what is pressed
             self.do("new Promise(requestAnimationFrame)")
         box = self.do(REST_OF.replace("FOUND", found))
-        self.clicks += 1
         where: Mapping[str, Any] = {"x": box[0], "y": box[1], "button": "left", "clickCount": 1}
         self.call("Input.dispatchMouseEvent", type="mousePressed", **where)
         self.call("Input.dispatchMouseEvent", type="mouseReleased", **where)
+        if self.do("window.missed"):  # the page moved in between, as it may on a busy machine
+            self._press(found)
+        else:
+            self.clicks += 1
 
     def _awaited(self) -> set[str]:
         """Return the ids of this document's requests without an answer. A stream is answered with its head."""

@@ -27,6 +27,13 @@ NO_LOCAL_POLICIES = "a real broker has no place for what was never set"
 OTHERWISE = {
     "GET /": (200, OURS),
     "GET /pulsarium/topics": (200, OURS),
+    "GET /pulsarium/overview": (200, OURS),
+    "GET /pulsarium/samples": (200, OURS),
+    "GET /pulsarium/connections": (200, OURS),
+    "GET /pulsarium/find": (200, OURS),
+    "GET /pulsarium/form/{domain}/{tenant}/{namespace}/{topic}": (200, OURS),
+    "POST /pulsarium/preview/{domain}/{tenant}/{namespace}/{topic}": (400, OURS),
+    "POST /pulsarium/publish/{domain}/{tenant}/{namespace}/{topic}": (400, OURS),
     "GET /pulsarium/topic/{domain}/{tenant}/{namespace}/{topic}": (200, OURS),
     "GET /pulsarium/messages/{domain}/{tenant}/{namespace}/{topic}": (200, OURS),
     "GET /pulsarium/policies/{tenant}/{namespace}": (200, OURS),

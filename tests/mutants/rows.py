@@ -91,10 +91,9 @@ MUTANTS: Final = (
     ),
     Mutant(
         "redelivery-count-stops-at-one",
-        "broker/model/dispatch/sharing.py",
-        "        for position in self._taken_back(consumer, asked):\n"
-        "            self.redeliveries[position] = self.redeliveries.get(position, 0) + 1\n",
-        "        for position in self._taken_back(consumer, asked):\n            self.redeliveries[position] = 1\n",
+        "broker/model/subscription/loops.py",
+        "count = self[position] = self.get(position, 0) + 1",
+        "count = self[position] = 1",
         "The redelivery count of a message is 1 however often it comes again.",
         (f"{COMMANDS}/test_consumer_redeliver.py", f"{MODEL}/dispatch/test_shared.py"),
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from typing import Any
 
@@ -9,10 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pulsarium.proto import avro
 from pulsarium.proto.avro import AvroCodec
-from pulsarium.proto.errors import AvroError
+from pulsarium.proto.errors import AvroError, Misfit
 
 COLOR = {"type": "enum", "name": "Color", "symbols": ["red", "green"]}
+DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 6, "scale": 2}
 RECORD = {
     "type": "record",
     "name": "R",
@@ -46,6 +49,16 @@ RECORD = {
         ({"type": "array", "items": "int"}, [3, 27], "04063600"),
         ({"type": "array", "items": "int"}, [], "00"),
         ({"type": "map", "values": "boolean"}, {"a": True}, "02026101" + "00"),
+        ("float", 1.5, "0000c03f"),
+        ("bytes", "\u00ff\x00", "04ff00"),
+        ({"type": "fixed", "name": "F", "size": 2}, "ab", "6162"),
+        ({"type": "string", "avro.java.string": "String"}, "a", "0261"),
+        ({"type": {"type": "long", "logicalType": "timestamp-millis"}}, 1, "02"),
+        (["int", "string"], "a", "020261"),
+        (["string", {"type": "array", "items": "int"}], [3], "02020600"),
+        (DECIMAL, 12.5, "0404e2"),
+        (DECIMAL, -1, "029c"),
+        ({**DECIMAL, "scale": 0}, 5, "0205"),
     ],
 )
 def test_avro_fits_its_vectors(schema: Any, value: Any, encoded: str) -> None:
@@ -74,7 +87,7 @@ def test_records_come_back(value: dict[str, Any]) -> None:
 
 def test_missing_fields_have_the_defaults_of_java() -> None:
     codec = AvroCodec(RECORD)
-    value = codec.decode(codec.encode({"texts": [], "numbers": {}}))
+    value = codec.decode(codec.encode_as_java({"texts": [], "numbers": {}}))
     assert value == {"color": None, "again": None, "long": 0, "yes": False, "half": 0, "texts": [], "numbers": {}}
 
 
@@ -112,9 +125,88 @@ def test_a_schema_without_an_end() -> None:
         AvroCodec(loop).decode(b"")
 
 
-@pytest.mark.parametrize(("schema", "value"), [("int", "x"), (COLOR, "blue"), ("string", 5), (RECORD, 5)])
-def test_a_value_of_another_type_is_refused(schema: Any, value: Any) -> None:
-    with pytest.raises(AvroError):
+@pytest.mark.parametrize(
+    ("schema", "value", "said"),
+    [
+        ("int", "x", 'expected a whole number, got "x"'),
+        ("int", 1.5, "expected a whole number, got 1.5"),
+        ("int", True, "expected a whole number, got true"),
+        ("int", 2**31, "does not fit into 32 bits"),
+        ("long", -(2**63) - 1, "does not fit into 64 bits"),
+        ("float", 1e39, "too large for a float"),
+        ("double", 10**400, "too large for a double"),
+        ("boolean", 1, "expected true or false, got 1"),
+        ("null", 0, "expected null, got 0"),
+        ("string", 5, "expected a string, got 5"),
+        ("string", "\ud800", "UTF-8 cannot encode this text"),
+        ("bytes", "\u0100", "at most"),
+        ({"type": "fixed", "name": "F", "size": 2}, "abc", "expected 2 bytes, got 3"),
+        (COLOR, "blue", 'expected one of red, green, got "blue"'),
+        (["null", "int", "string"], [], "expected null or a whole number or a string, got an array"),
+        (["string", "int"], None, "expected a string or a whole number, got null"),
+        (DECIMAL, "x", 'expected a number, got "x"'),
+        (DECIMAL, 0.001, "has more digits than the decimal: 6, and 2 behind the point"),
+        ({"type": "array", "items": "int"}, {}, "expected an array, got an object"),
+        (RECORD, 5, "expected an object, got 5"),
+    ],
+)
+def test_a_value_of_another_type_is_refused(schema: Any, value: Any, said: str) -> None:
+    with pytest.raises(Misfit, match=re.escape(said)):
+        AvroCodec(schema).encode(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "at"),
+    [
+        ({"long": 1, "yes": True, "half": 0, "texts": ["a", 5], "numbers": {}}, "texts[1]"),
+        ({"long": 1, "yes": True, "half": 0, "texts": [], "numbers": {"a b": "x"}}, 'numbers["a b"]'),
+        ({"long": 1, "yes": True, "half": 0, "texts": []}, "numbers"),
+        ({"long": 1, "yes": True, "half": 0, "texts": [], "numbers": {}, "lon": 1}, "lon"),
+    ],
+)
+def test_the_place_of_a_misfit_is_named(value: Any, at: str) -> None:
+    with pytest.raises(Misfit) as raised:
+        AvroCodec(RECORD).encode(value)
+    assert (raised.value.at, str(raised.value).startswith(f"{at}: ")) == (at, True)
+
+
+def test_a_misfit_in_the_only_branch_that_could_fit_is_named() -> None:
+    schema = ["null", {"type": "record", "name": "R", "fields": [{"name": "id", "type": "int"}]}, "string"]
+    with pytest.raises(Misfit, match="id: expected a whole number"):
+        AvroCodec(schema).encode({"id": "x"})
+
+
+@pytest.mark.parametrize("value", [{"n.Color": "green"}, {"Color": "green"}, "green"])
+def test_a_value_of_a_union_may_name_its_branch(value: Any) -> None:
+    codec = AvroCodec(["null", {**COLOR, "namespace": "n"}])
+    assert codec.decode(codec.encode(value)) == "green"
+
+
+@pytest.mark.parametrize("space", [{}, {"namespace": "n"}, {"namespace": None}])
+def test_a_type_is_known_by_its_short_name(space: Any) -> None:
+    node = {"type": "record", "name": "Node", **space, "fields": [{"name": "next", "type": ["null", "Node"]}]}
+    value = {"next": {"next": None}}
+    codec = AvroCodec(node)
+    assert codec.decode(codec.encode(value)) == value
+
+
+def test_a_value_of_too_many_values_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(avro, "_MOST_WRITTEN", 3)
+    with pytest.raises(AvroError, match="too many values"):
+        AvroCodec({"type": "array", "items": "int"}).encode([1, 2, 3])
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ("bytes", "\u0100"),
+        ({"type": "long", "logicalType": "timestamp-millis"}, "2026-01-31T12:00:00Z"),
+        (DECIMAL, 12.345),
+    ],
+)
+def test_json_has_bytes_and_times_as_java_writes_them(schema: Any, value: Any) -> None:
+    AvroCodec(schema).check_json(value)
+    with pytest.raises(Misfit):
         AvroCodec(schema).encode(value)
 
 

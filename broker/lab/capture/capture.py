@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pulsarium.broker.config.version import VERSION
+from pulsarium.broker.lab.acts import Undo, acts_of
 from pulsarium.broker.lab.capture.store import File, Memory, Store
 from pulsarium.broker.lab.tap import SessionTap, Taps
 from pulsarium.broker.logs import PartLog
@@ -66,6 +67,7 @@ class Capture:
         if not self.running:
             return
         self.running = False
+        acts_of(self._taps.cluster).note(f"stopped capture {self.id}", hits=lambda: self.frames)
         self._taps.forget(self)
         self._store.close()
         self.reason = self._store.trouble
@@ -154,6 +156,9 @@ class Captures:
         header = Header(int(cluster.clock.wall() * 1e9), f"Pulsarium {VERSION}", cluster.profile.name)
         capture = Capture(self._taps, next(self._ids), path, header, keep_entry, as_sent=as_sent)
         self._all[capture.id] = capture
+        where = "in memory" if path is None else f"to {path.name}"
+        undo = Undo("POST", f"/lab/captures/{capture.id}/stop", lambda: capture.running)
+        acts_of(cluster).note(f"started capture {capture.id} {where}", undo=undo, hits=lambda: capture.frames)
         for old in [each for each in self.all if not each.running][:-ENDED_KEPT]:
             self.forget(old)
         return capture

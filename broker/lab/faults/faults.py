@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Unpack, cast
 
+from pulsarium.broker.lab.acts import Undo, acts_of
 from pulsarium.broker.lab.arguments import Selected, When, Which, arguments_of, check_names
 from pulsarium.broker.lab.faults.actions import Observe
 from pulsarium.broker.lab.faults.rule import Action, InstalledFault
@@ -51,9 +52,16 @@ class Faults:
         occurrence = Occurrence(
             **cast(When, {name: each for name, each in which.items() if name in arguments_of(When)})
         )
-        return self.install(
+        rule = self.install(
             InstalledFault(self.next_id(), action, FrameSelector(command, whose, which), stage, occurrence, self.remove)
         )
+        undo = Undo("DELETE", f"/lab/faults/{rule.id}", lambda: not rule.removed)
+        self._note(f"added fault {rule.id}: {rule.words}", rule, undo)
+        return rule
+
+    def _note(self, what: str, rule: InstalledFault, undo: Undo | None = None) -> None:
+        topic = rule.selector.which.get("topic", "")
+        acts_of(self._taps.cluster).note(what, topic=topic, undo=undo, hits=lambda: rule.hits)
 
     def next_id(self) -> int:
         """Return the id of a new rule."""
@@ -86,3 +94,6 @@ class Faults:
     def remove(self, *gone: InstalledFault) -> None:
         """Remove rules, and release the frames that they hold."""
         self._set([rule for rule in self.rules if rule not in gone], *gone)
+        for rule in gone:
+            if not rule.legal:
+                self._note(f"removed fault {rule.id}: {rule.words}", rule)

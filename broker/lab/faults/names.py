@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
-from pulsarium.broker.lab.faults.expression import Condition, ExpressionError, FrameField, Value, parse
+from pulsarium.broker.expression import Condition, ExpressionError, FrameField, Value, parse
 from pulsarium.broker.lab.faults.tapped import WITH_ENTRY, TappedFrame, names_of
 from pulsarium.proto.commands import COMMANDS, CommandSpec, Direction
 from pulsarium.proto.generated import PulsarApi_pb2 as pb

@@ -186,6 +186,13 @@ class InstalledFault:
         return COMMANDS[spec.reply] if self.after and spec.reply is not None else spec
 
     @property
+    def words(self) -> str:
+        """Return what the rule does, in a few words."""
+        topic, command = self.selector.which.get("topic", ""), self.selector.command
+        what = f"{self.action.kind} {'every command' if command == '*' else command}"
+        return f"{what}{' after it is handled' if self.after else ''}{f' of {topic}' if topic else ''}"
+
+    @property
     def after(self) -> bool:
         """Return whether the command is handled before the rule acts."""
         return self.stage == "after"

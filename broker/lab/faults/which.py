@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import Unpack
 
+from pulsarium.broker.expression import ExpressionError
 from pulsarium.broker.lab.arguments import ANY, Selected, When, arguments_of
-from pulsarium.broker.lab.faults.expression import ExpressionError
 from pulsarium.broker.lab.faults.names import condition
 from pulsarium.broker.lab.faults.tapped import Predicate, TappedFrame, names_of
 from pulsarium.broker.logs import PartLog

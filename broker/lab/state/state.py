@@ -11,6 +11,7 @@ import trio
 from pulsarium.broker.cluster import LEDGER_COUNTER, START_COUNTER, Cluster
 from pulsarium.broker.config.dynamic import DynamicSettings
 from pulsarium.broker.config.version import VERSION
+from pulsarium.broker.lab.acts import acts_of
 from pulsarium.broker.lab.state.seed import SeedError, Seeding, read
 from pulsarium.broker.model.compaction.compacted import CompactedLedger
 from pulsarium.broker.model.compaction.record import LEDGER_PROPERTY
@@ -130,6 +131,7 @@ class StateControl:
 
         With `lab`, also remove faults and masks, and reset the clock. Captures and the linter stay in any case.
         """
+        acts_of(self._cluster).note("deleted everything", command_line="pulsarium state reset")
         if lab:
             self._reset_lab()
         self._cluster.refusals.clear()
@@ -149,6 +151,7 @@ class StateControl:
         disconnected.
         """
         with Snapshot(path) as found:
+            acts_of(self._cluster).note("restored a snapshot")
             check(self._cluster, path, found.metadata)
             async with self._one:
                 await self._replace(found.metadata, found.entries())
@@ -171,6 +174,7 @@ class StateControl:
 
     async def seed_text(self, text: str) -> dict[str, int]:
         """Create what a text describes, as `seed` does for a file."""
+        acts_of(self._cluster).note("created what a seed describes")
         async with self._one:
             description = await trio.to_thread.run_sync(read, text)
             seeding = Seeding(self._cluster)
@@ -183,6 +187,7 @@ class StateControl:
 
     async def crash(self) -> None:
         """Start all brokers again with what is stored, as after the end of their process. The rest is lost."""
+        acts_of(self._cluster).note("the brokers crashed, and started again")
         async with self._one:
             await self._settle()
             self._cluster.restart()

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pulsarium.broker.cluster import Cluster
 from pulsarium.broker.lab.why.answer import CAUGHT_UP, NOT_LOADED, AskedMessage, NotThere, Why, WhyError
+from pulsarium.broker.lab.why.partitions import explain_partitions, partition_with
 from pulsarium.broker.lab.why.passed import acknowledged, batch_index_acknowledged, nothing_waits
 from pulsarium.broker.lab.why.present import Facts, present, present_damage
 from pulsarium.broker.lab.why.producer import explain_producer, refusals, told
+from pulsarium.broker.lab.why.unacknowledged import held_by, with_backlog, with_deliveries
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.scalable.explained import explain_scaling
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
@@ -36,6 +38,8 @@ def explain(
 
     With `producer`, explain the state of that producer, or of any new producer for "".
 
+    For a partitioned topic, explain all partitions, the one that is stuck most first.
+
     For a scalable topic without a subscription, explain its last and next scaling. With one, explain the next
     undelivered message of its segments. The answer is the dispatcher's own decision, looked up now. Raise `WhyError`,
     or `NotThere` when the topic or the subscription does not exist.
@@ -52,6 +56,11 @@ def explain(
         return _of_scalable(cluster, name, subscription)
     if subscription is None:
         raise WhyError(f"name a subscription of {name}; only a scalable topic (topic://) is explained without one")
+    partitions = cluster.metadata.partitions_of(name)
+    if partitions and asked is None:
+        return explain_partitions(cluster, name, partitions, subscription, lambda its: _of_subscription(its, None))
+    if partitions and asked is not None:
+        name = partition_with(cluster, name, partitions, asked)
     details: dict[str, Any] = {"topic": str(name), "subscription": subscription}
     if asked is not None:
         details["messageId"] = str(asked)
@@ -59,9 +68,6 @@ def explain(
     if found is None:
         if cluster.topics.exists(name):
             return Why("topic-not-loaded", NOT_LOADED, details)
-        partitions = cluster.metadata.partitions_of(name)
-        if partitions:
-            raise WhyError(f"{name} has {partitions} partitions; name one: {name}-partition-0")
         raise NotThere(f"there is no topic {name}")
     if not isinstance(found, PersistentTopic):
         raise WhyError(f"{name} stores no messages: those that its consumers cannot take at once are dropped")
@@ -117,13 +123,18 @@ def _name(topic: str, asked: AskedMessage | None) -> TopicName:
 
 
 def _of_subscription(subscription: PersistentSubscription, asked: AskedMessage | None) -> Why:
-    if asked is None:
-        position = next_undelivered(subscription)
-        if position is None:
-            return nothing_waits(subscription) if not subscription.cursor.backlog() else _delivered(subscription)
-        why = _of_message(subscription, AskedMessage(position))
-        return Why(why.reason, why.text, {"messageId": str(position), **why.details})
-    return _of_message(subscription, asked)
+    return (
+        with_deliveries(_of_message(subscription, asked)) if asked else with_backlog(subscription, _next(subscription))
+    )
+
+
+def _next(subscription: PersistentSubscription) -> Why:
+    """Explain the next message that no consumer has, or why there is none."""
+    position = next_undelivered(subscription)
+    if position is None:
+        return nothing_waits(subscription) if not subscription.cursor.backlog() else _delivered(subscription)
+    why = _of_message(subscription, AskedMessage(position))
+    return Why(why.reason, why.text, {"messageId": str(position), **why.details})
 
 
 def _delivered(subscription: PersistentSubscription) -> Why:
@@ -131,12 +142,7 @@ def _delivered(subscription: PersistentSubscription) -> Why:
     cursor = subscription.cursor
     first = cursor.ledger.next(cursor.mark_delete)
     why = _of_message(subscription, AskedMessage(first))
-    dispatcher = subscription.dispatcher
-    if dispatcher is not None and dispatcher.active is not None:
-        held_by = {dispatcher.active.name: cursor.backlog()}
-    else:
-        held_by = {each.name: len(each.pending) for each in subscription.consumers if each.pending}
-    details = {"backlog": cursor.backlog(), "firstUnacknowledged": str(first), "heldBy": held_by}
+    details = {"backlog": cursor.backlog(), "firstUnacknowledged": str(first), "heldBy": held_by(subscription)}
     return Why(CAUGHT_UP, f"everything was delivered, and {first} is not acknowledged: {why.text}", details)
 
 

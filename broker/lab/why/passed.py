@@ -22,6 +22,7 @@ REASONS: Final[Mapping[MovedBy, str]] = {
 }
 ACKNOWLEDGED: Final = "acknowledged"
 BEFORE_SUBSCRIPTION: Final = "before-subscription"
+SUBSCRIBED: Final = "the start of the subscription"
 PASSED: Final = "passed"  # acknowledged, expired or skipped: the broker does not remember which
 
 
@@ -75,6 +76,24 @@ def nothing_waits(subscription: PersistentSubscription) -> Why:
         latest = passing[-1]
         text += f", but for what {latest.by.value} went past, through {latest.through}, at {instant_text(latest.ms)}"
     return Why(CAUGHT_UP, text, details)
+
+
+def passed_before(subscription: PersistentSubscription) -> tuple[list[dict[str, Any]], str]:
+    """Return what went past messages without an acknowledgement of them, and the latest of it as a text or ""."""
+    cursor, moves, ledger = subscription.cursor, subscription.mark_moves, subscription.topic.ledger
+    found, text = list[dict[str, Any]](), ""
+    if moves.start >= cursor.start:
+        older = ledger.count_after(ledger.first_position(), cursor.start)
+        if older:
+            found.append({"by": SUBSCRIBED, "through": str(cursor.start), "entries": older})
+            text = f"the subscription began after {older} older {'entry' if older == 1 else 'entries'}"
+    for move in moves.known:
+        count = ledger.count_after(move.after, move.through)
+        if move.by is not MovedBy.CUMULATIVE and count:
+            found.append({**_move_json(move), "entries": count})
+            text = f"{move.by.value} went past {count} {'entry' if count == 1 else 'entries'}, through {move.through}"
+            text += f", at {instant_text(move.ms)}" if move.ms else ""
+    return found, text
 
 
 def batch_index_acknowledged(subscription: PersistentSubscription, asked: AskedMessage) -> Why | None:

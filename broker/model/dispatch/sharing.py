@@ -24,7 +24,9 @@ from pulsarium.broker.model.client import Delivery
 from pulsarium.broker.model.dispatch.delays import Delays
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.position_set import PositionSet
+from pulsarium.broker.model.news import Kind
 from pulsarium.broker.model.subscription.base import Consumer, Dispatcher, Subscription
+from pulsarium.broker.model.subscription.loops import LOOP
 from pulsarium.broker.model.subscription.reasons import Reason
 from pulsarium.broker.storage.interface import StorageError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -295,7 +297,7 @@ class SharingDispatcher(Dispatcher):
     def redeliver(self, consumer: Consumer, positions: Sequence[Position] | None) -> None:
         asked = list(consumer.pending) if positions is None else dict.fromkeys(positions)
         for position in self._taken_back(consumer, asked):
-            self.redeliveries[position] = self.redeliveries.get(position, 0) + 1
+            self._count_redelivery(position)
 
     def take_returned(self, consumer: Consumer, positions: Sequence[Position]) -> None:
         self._taken_back(consumer, [each for each in dict.fromkeys(positions) if each in consumer.pending])
@@ -317,12 +319,18 @@ class SharingDispatcher(Dispatcher):
             self._unblock(consumer)
         return again
 
+    def _count_redelivery(self, position: Position) -> None:
+        if self.redeliveries.again(position) == LOOP:
+            topic = self._subscription.topic
+            about = {"topic": topic.name, "subscription": self._subscription.name, "message": position}
+            topic.stores.news.tell(Kind.LOOP_FOUND, **about)
+
     def give_back(self, positions: Sequence[Position]) -> None:
         for position in positions if self.consumers else ():
             owner = self._owner(position)
             if owner is not None:  # the consumer has the rest of the batch
                 self._take_back(owner, position)
-            self.redeliveries[position] = self.redeliveries.get(position, 0) + 1
+            self._count_redelivery(position)
             if position < self.cursor.read_position:  # else the entry will be read
                 self.replay.add(position)
 

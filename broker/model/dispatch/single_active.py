@@ -16,6 +16,7 @@ from pulsarium.broker.model.dispatch.selector import StickyRanges, hash_of, key_
 from pulsarium.broker.model.errors import ConsumerAssignError, ConsumerBusyError, OwnerMustAnswerError
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.base import Consumer, Dispatcher, Entries, Subscription, reads
+from pulsarium.broker.model.subscription.loops import LOOP, Rewinds
 from pulsarium.broker.model.subscription.reasons import Reason
 from pulsarium.proto.entry import visible_metadata
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -84,6 +85,7 @@ class SingleActiveDispatcher(Dispatcher):
         self._tells = type == pb.CommandSubscribe.Failover and delay_ms is not None
         self._delay = (delay_ms or 0) / 1000 if self._tells else 0.0
         self._waiting: Timer | None = None
+        self._rewinds = Rewinds()
 
     @property
     def served(self) -> Sequence[Consumer]:
@@ -197,10 +199,16 @@ class SingleActiveDispatcher(Dispatcher):
 
     def redeliver(self, consumer: Consumer, positions: Sequence[Position] | None) -> None:
         if consumer is self.active:  # the ids are ignored, because the order must be kept
+            self._rewinds.again(self.cursor.mark_delete)
             self.cursor.rewind()
 
     def give_back(self, positions: Sequence[Position]) -> None:
         self.cursor.rewind()
+
+    def loop(self) -> tuple[Position, int] | None:
+        mark = self.cursor.mark_delete
+        count, first = self._rewinds.at(mark), self.cursor.ledger.next(mark)
+        return (first, count) if count >= LOOP and self.cursor.ledger.is_valid(first) else None
 
 
 def _order(consumer: Consumer) -> tuple[int, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Generator, Iterable, Iterator
 from itertools import accumulate, chain
 from typing import Any, TypeVar
@@ -31,6 +31,14 @@ class Visible:
     def __getitem__(self, number: int) -> Position:
         ledger = bisect_right(self._ends, number)
         return Position(self._ids[ledger], number - (self._ends[ledger - 1] if ledger else 0))
+
+    def number_of(self, position: Position) -> int:
+        """Return the number of the entry at a position, or of the next one."""
+        ledger = bisect_left(self._ids, position.ledger_id)
+        before = self._ends[ledger - 1] if ledger else 0
+        if ledger == len(self._ids) or self._ids[ledger] != position.ledger_id:
+            return before
+        return min(before + max(position.entry_id, 0), self._ends[ledger])
 
 
 def newest_matching(

@@ -11,6 +11,8 @@ from pulsarium.broker.config.keys import Config
 from pulsarium.broker.config.profile import Profile
 from pulsarium.broker.model.delay_ticks import DelayTicks
 from pulsarium.broker.model.ledger.ledger import EntryCache
+from pulsarium.broker.model.moves import Moves
+from pulsarium.broker.model.news import News
 from pulsarium.broker.storage.interface import Storage
 from pulsarium.broker.turn import Turn
 from pulsarium.proto.topic_name import TopicName
@@ -48,6 +50,8 @@ class Stores(Protocol):
     turn: Turn
     storage: Storage
     cache: EntryCache
+    moves: Moves
+    news: News
 
     @property
     def clock(self) -> SteeredTime: ...

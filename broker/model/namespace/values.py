@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, get_type_hints
 
@@ -88,9 +89,9 @@ KINDS: Mapping[Any, JavaType] = {
     list[str]: TEXTS,
     **{kind: record_of(kind) for kind in policies.JAVA if kind is not policies.OffloadPolicies},
     policies.SubscribeRate: record_of(policies.SubscribeRate, {"ratePeriodInSecond": integer("int", null=30)}),
-    policies.EntryFilters: JavaType(
-        _FILTERS.java_type,
-        lambda value: {FILTER_NAMES: value} if isinstance(value, str) else _FILTERS.of(value),
+    policies.EntryFilters: replace(
+        _FILTERS,
+        of=lambda value: {FILTER_NAMES: value} if isinstance(value, str) else _FILTERS.of(value),
     ),
 }
 
@@ -123,7 +124,7 @@ _RECORD = record_of(
         dict[str, str]: STRINGS,
     },
 )
-OFFLOAD_POLICIES = JavaType(_RECORD.java_type, lambda value: shown_policies(_RECORD.of(value)))
+OFFLOAD_POLICIES = replace(_RECORD, of=lambda value: shown_policies(_RECORD.of(value)))
 
 
 def shown_quota(value: Mapping[str, Any]) -> dict[str, Any]:
@@ -134,10 +135,7 @@ def shown_quota(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _QUOTAS = record("java.util.Map", {STORAGE: QUOTA, AGE: QUOTA})
-QUOTA_MAP = JavaType(
-    _QUOTAS.java_type,
-    lambda value: {kind: shown_quota(quota) for kind, quota in _QUOTAS.of(value).items()},
-)
+QUOTA_MAP = replace(_QUOTAS, of=lambda value: {kind: shown_quota(quota) for kind, quota in _QUOTAS.of(value).items()})
 SET = JavaType(TEXT_LIST.java_type, lambda value: list(dict.fromkeys(TEXT_LIST.of(value))))
 OF_NAMESPACES: Mapping[Policy[Any], JavaType] = {  # where the kind is not that of the row's type
     policies.BACKLOG_QUOTAS: QUOTA_MAP,

@@ -175,7 +175,7 @@ def encode(event: PolicyEvent, cluster: str) -> bytes:
         **{field: delays.get(part) for field, part in DELAY_PARTS.items()},
         "isGlobal": event.is_global,
     }
-    return EVENT_CODEC.encode(
+    return EVENT_CODEC.encode_as_java(
         {
             "actionType": event.action,
             "eventType": "TOPIC_POLICY",
@@ -198,7 +198,7 @@ def decode(payload: bytes, cluster: str, codec: AvroCodec = EVENT_CODEC) -> Poli
     """
     event = codec.decode(payload)
     if codec is not EVENT_CODEC:  # convert the event to the fields of this version
-        event = EVENT_CODEC.decode(EVENT_CODEC.encode(event))
+        event = EVENT_CODEC.decode(EVENT_CODEC.encode_as_java(event))
     about = event["topicPoliciesEvent"]
     if about is None or event["eventType"] != "TOPIC_POLICY":
         return None

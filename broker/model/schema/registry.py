@@ -89,6 +89,8 @@ class SchemaRegistry:
         self._keeps = keeps
         self._next_ledger_id = next_ledger_id
         self._answers: Answers | None = None
+        self.listeners: list[Callable[[TopicName, StoredSchema], None]] = []
+        """Called with each new version, and with each mark of a deletion."""
 
     # large schemas
 
@@ -252,6 +254,8 @@ class SchemaRegistry:
         added = StoredSchema(len(versions), schema, now_ms, self._next_ledger_id(), deleted)
         versions.append(added)
         self._keeps.store(self._path(topic, added.version), added.kept(topic))
+        for told in self.listeners:
+            told(topic, added)
         return added
 
     def _path(self, topic: TopicName, version: int) -> str:

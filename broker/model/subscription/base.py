@@ -25,6 +25,7 @@ from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.position_set import PositionSet
 from pulsarium.broker.model.ledger.stores import Stores
 from pulsarium.broker.model.policy.policies import Policies
+from pulsarium.broker.model.subscription.loops import RedeliveryCounts, RedeliveryLoop
 from pulsarium.broker.model.subscription.options import ConsumerOptions
 from pulsarium.broker.model.subscription.reasons import Reason
 from pulsarium.broker.model.subscription.throttle import Throttle
@@ -44,6 +45,7 @@ class SubscribedTopic(Protocol):
     """A topic, as its subscriptions see it."""
 
     closed: bool
+    moved: bool
     moved_to: AssignedBroker | None
 
     @property
@@ -60,7 +62,11 @@ class SubscribedTopic(Protocol):
 
     def now_ms(self) -> int: ...
 
-    def unsubscribe(self, name: str) -> None: ...
+    def note_move(self) -> None:
+        """Note that messages or clients came, went or were acknowledged."""
+        ...
+
+    def unsubscribe(self, name: str, why: str = "") -> None: ...
 
     def dispatcher_for(self, subscription: Subscription, options: ConsumerOptions) -> Dispatcher: ...
 
@@ -163,7 +169,10 @@ class Consumer:
             average = KEPT * self.messages_per_entry + (1 - KEPT) * average
         self.messages_per_entry = average
         self.bytes_out += size
-        self.consumed_ms = self.subscription.topic.now_ms()
+        topic = self.subscription.topic
+        self.consumed_ms = topic.now_ms()
+        if not topic.moved:
+            topic.note_move()
         if not self.first_sent_ms:
             self.first_sent_ms = self.consumed_ms
         self.client.messages(self.consumer_id, self.partition, self.epoch, deliveries)
@@ -202,7 +211,7 @@ class Dispatcher(ABC):
             self.cursor = subscription.cursor
         self._max_read = subscription.topic.stores.config.dispatcherMaxReadBatchSize
         # redelivery counts, in memory until the last consumer leaves
-        self.redeliveries: dict[Position, int] = {}
+        self.redeliveries = RedeliveryCounts()
         self.throttle: Throttle | None = None  # only set while a dispatch rate is in effect
         self.closing = False  # consumers are being disconnected, and no other takes over
 
@@ -361,6 +370,11 @@ class Dispatcher(ABC):
         """Forget all deliveries, because the cursor was moved and no consumer is left."""
         return
 
+    def loop(self) -> tuple[Position, int] | None:
+        """Return the entry that is redelivered again and again and never acknowledged, and its redeliveries."""
+        worst = self.redeliveries.worst()
+        return None if worst is None else (worst, self.redeliveries[worst])
+
     def hash_of(self, metadata: pb.MessageMetadata) -> int | None:
         """Return the hash of an entry's key, or None where keys do not choose the consumer."""
         return None
@@ -414,6 +428,7 @@ class Subscription:
         self.dropped = 0  # messages without a consumer that had permits; only non-persistent topics drop messages
         self.bytes_out = 0  # of consumers that have left, like the counters below
         self.messages_out = 0
+        self.redelivered = 0
         self.flow_ms = self.consumed_ms = self.acked_ms = 0  # the latest times of consumers that have left
 
     @property
@@ -439,6 +454,7 @@ class Subscription:
         consumer = Consumer(client, self, options, self.topic.name.partition_index, self.topic.now_ms())
         self._before_adding(dispatcher)
         dispatcher.add_consumer(consumer)
+        self.topic.note_move()
         return consumer
 
     def _check_limit(self, type: int) -> None:
@@ -477,6 +493,8 @@ class Subscription:
         self.dispatcher.remove_consumer(consumer)
         self.bytes_out += consumer.bytes_out
         self.messages_out += consumer.messages_out
+        self.redelivered += consumer.redelivered
+        self.topic.note_move()
         self.flow_ms = max(self.flow_ms, consumer.flow_ms)
         self.consumed_ms = max(self.consumed_ms, consumer.consumed_ms)
         self.acked_ms = max(self.acked_ms, consumer.acked_ms)
@@ -591,3 +609,16 @@ class NonPersistentSubscription(Subscription):
 
     def _last_consumer_left(self) -> None:
         self.topic.forget_subscription(self)
+
+
+def redelivery_loop(subscription: Subscription) -> RedeliveryLoop | None:
+    """Return the worst redelivery loop of a subscription, or None."""
+    dispatcher = subscription.dispatcher
+    found = None if dispatcher is None else dispatcher.loop()
+    if dispatcher is None or found is None:
+        return None
+    position, redelivered = found
+    holder = dispatcher.holder(position) or dispatcher.active
+    if holder is None and len(dispatcher.consumers) == 1:
+        holder = next(iter(dispatcher.consumers))
+    return RedeliveryLoop(position, redelivered + 1, None if holder is None else holder.name)

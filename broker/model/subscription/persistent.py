@@ -260,6 +260,7 @@ class PersistentSubscription(Subscription):
         if positions is None:
             self.flow_ms = self.topic.now_ms()  # Pulsar counts this as a FLOW of the held-back permits, even of none
         self.dispatcher.redeliver(consumer, positions)
+        self.topic.note_move()
         self.dispatch_soon()
 
     def negative_ack(self, consumer: Consumer, refused: Sequence[Position], returned: Sequence[Position]) -> None:
@@ -336,6 +337,7 @@ class PersistentSubscription(Subscription):
         for each in acks:
             left = self.cursor.left_of(each.position)
             self.dispatcher.settle_in_transaction(consumer, each.position, (left or 0).bit_count())
+        self.topic.note_move()
         consumer.acked += unacked - self.dispatcher.unacked
 
     def acknowledge_through(
@@ -370,6 +372,8 @@ class PersistentSubscription(Subscription):
 
     def _acknowledged(self, properties: CursorProperties, *, save_now: bool) -> None:
         """Store acknowledgements, and trim ledgers that are not needed any more."""
+        if not self.topic.moved:
+            self.topic.note_move()
         if properties:
             if self.replicated:
                 properties = CursorProperties({REPLICATED: 1} | properties)
@@ -434,6 +438,7 @@ class PersistentSubscription(Subscription):
         before, some_acked = self.cursor.mark_delete, bool(self.cursor.individual_acks)
         move()
         self.touch()
+        self.topic.note_move()
         self.mark_moves.sought(before, self.cursor.mark_delete, self.topic.now_ms(), some_acked=some_acked)
         if self.dispatcher is not None:
             self.dispatcher.reset()

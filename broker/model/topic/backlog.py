@@ -95,21 +95,34 @@ def expired_before(log: TopicLog, seconds: int, now_ms: int) -> Position | None:
 
 def expire_older_than(subscription: PersistentSubscription, seconds: int) -> bool:
     """Expire entries older than `seconds`, for REST. Return False if the subscription has almost caught up."""
-    cursor, topic = subscription.cursor, subscription.topic
-    backlog = cursor.backlog()
-    if not backlog:
+    if not may_expire(subscription, seconds):
         return False
-    oldest = topic.ledger.next(cursor.mark_delete)
-    close = subscription.consumers and backlog < ALMOST_CAUGHT_UP
-    if close and not is_older(topic.ledger, oldest, int(seconds * OLDER_FOR_CONSUMERS), topic.now_ms()):
-        return False
-    last = last_published_before(topic.ledger, topic.stores.config, topic.now_ms() - seconds * 1000)
-    by_ledger = _last_closed_before(topic, cursor.mark_delete, seconds)
-    found = max((each for each in (last, by_ledger) if each is not None), default=None)
-    subscription.expired.tried_ms = topic.now_ms()
+    found = last_older_than(subscription, seconds)
+    subscription.expired.tried_ms = subscription.topic.now_ms()
     if found is not None:
         expire(subscription, found)
     return True
+
+
+def may_expire(subscription: PersistentSubscription, seconds: int) -> bool:
+    """Return whether entries older than `seconds` expire on request.
+
+    They do not while connected consumers have almost caught up, unless the oldest entry is far too old.
+    """
+    cursor, topic = subscription.cursor, subscription.topic
+    backlog = cursor.backlog()
+    if not (subscription.consumers and backlog < ALMOST_CAUGHT_UP):
+        return backlog > 0
+    oldest = topic.ledger.next(cursor.mark_delete)
+    return backlog > 0 and is_older(topic.ledger, oldest, int(seconds * OLDER_FOR_CONSUMERS), topic.now_ms())
+
+
+def last_older_than(subscription: PersistentSubscription, seconds: int) -> Position | None:
+    """Return the last entry that is older than `seconds`, or None."""
+    topic = subscription.topic
+    last = last_published_before(topic.ledger, topic.stores.config, topic.now_ms() - seconds * 1000)
+    by_ledger = _last_closed_before(topic, subscription.cursor.mark_delete, seconds)
+    return max((each for each in (last, by_ledger) if each is not None), default=None)
 
 
 def _last_closed_before(topic: SubscribedPersistentTopic, mark: Position, seconds: int) -> Position | None:

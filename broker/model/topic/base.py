@@ -80,6 +80,7 @@ class Topic(ABC):
         claims_stay = stores.profile.refused_producers_stay_exclusive
         self.producers = Producers(str(name), epoch, self._keep_epoch, self._producer_removed, claims_stay=claims_stay)
         self.subscribe_rate = SubscribeRate(stores.clock, policies.subscribe_rate)
+        self.moved = False  # since the notes of `Moves` were taken
         self.moved_to: AssignedBroker | None = None  # the cluster to which the topic has migrated
         self.closed = False  # unloaded or deleted: references to it are stale, and the topic must be looked up again
         self.messages_in = 0
@@ -153,6 +154,11 @@ class Topic(ABC):
     def now_ms(self) -> int:
         return self.stores.clock.now_ms()
 
+    def note_move(self) -> None:
+        """Note that messages or clients of the topic came, went or were acknowledged."""
+        if not self.moved:
+            self.stores.moves.note(self)
+
     def set_policies(self, policies: Policies) -> None:
         """Apply changed policies."""
         if policies.subscribe_rate != self.policies.subscribe_rate:
@@ -220,6 +226,7 @@ class Topic(ABC):
             )
             raise ProducerBusyError(text, limit=name, allowed=limit, held_by=holders(present))
         producer = Producer(client, self, options, self.now_ms())
+        self.note_move()
         return producer, self.producers.add(producer)
 
     def _check_backlog(self) -> None:
@@ -232,6 +239,7 @@ class Topic(ABC):
 
     def _producer_removed(self, producer: Producer) -> None:
         self.touch()
+        self.note_move()
         if self.deduplication is not None:
             self.deduplication.producer_removed(producer.name)
 
@@ -253,11 +261,15 @@ class Topic(ABC):
         """Append an entry without a producer, and return its position."""
 
     @abstractmethod
-    def unsubscribe(self, name: str) -> None:
-        """Delete a subscription and disconnect its consumers, or raise `SubscriptionNotFoundError`."""
+    def unsubscribe(self, name: str, why: str = "") -> None:
+        """Delete a subscription and disconnect its consumers, or raise `SubscriptionNotFoundError`.
+
+        `why` is for people, if nobody asked for it.
+        """
 
     def _subscription_removed(self, subscription: Subscription) -> None:
         """Keep the counters of a subscription that was removed."""
+        self.note_move()
         self.messages_out_before += subscription.messages_out
         self.bytes_out_before += subscription.bytes_out
         if subscription.name.startswith(SYSTEM_READERS):

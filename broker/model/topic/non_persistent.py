@@ -32,6 +32,7 @@ class NonPersistentTopic(Topic):
         if pending.txn is not None:
             raise NotAllowedError(TRANSACTIONS_OFF)
         pending.position = NOWHERE
+        self.note_move()
         if self._takes_more(producer.client):
             self.pass_on(pending.entry)
         else:
@@ -79,7 +80,7 @@ class NonPersistentTopic(Topic):
             found = self._subscriptions[name] = NonPersistentSubscription(self, name)
         return found
 
-    def unsubscribe(self, name: str) -> None:
+    def unsubscribe(self, name: str, why: str = "") -> None:
         subscription = self._subscriptions.get(name)
         if subscription is not None:
             subscription.disconnect_consumers()  # the subscription goes with its last consumer

@@ -34,6 +34,7 @@ from pulsarium.broker.model.ledger.managed_ledger import (
     Unwatched,
 )
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
+from pulsarium.broker.model.news import Kind
 from pulsarium.broker.model.policy.policies import Policies
 from pulsarium.broker.model.rate.rates import DispatchLimiter, PublishAverage
 from pulsarium.broker.model.subscription.mark_moves import MovedBy
@@ -202,6 +203,7 @@ class PersistentTopic(Topic, LedgerListener):
 
     def confirmed(self) -> None:
         """Dispatch new confirmed entries."""
+        self.note_move()
         if self.deduplication is not None:
             self.deduplication.snapshot_when_full()
         turn = self.stores.turn
@@ -280,6 +282,7 @@ class PersistentTopic(Topic, LedgerListener):
         if rollback_seconds:
             start = self._before_age(rollback_seconds)
         cursor = self.log.open_cursor(name, start)
+        self.stores.news.tell(Kind.SUBSCRIPTION_CREATED, topic=self.name, subscription=name)
         cursor.cursor_properties = properties
         subscription = self._subscribe_cursor(cursor)
         subscription.set_replicated(replicated)
@@ -337,6 +340,7 @@ class PersistentTopic(Topic, LedgerListener):
 
     def _subscribe_cursor(self, cursor: ManagedCursor) -> PersistentSubscription:
         subscription = self._subscriptions[cursor.name] = PersistentSubscription(self, cursor)
+        self.note_move()
         return subscription
 
     def forget_reader(self, subscription: PersistentSubscription) -> None:
@@ -356,7 +360,7 @@ class PersistentTopic(Topic, LedgerListener):
     def _park(self, subscription: PersistentSubscription) -> None:
         self._parked[subscription.name] = subscription.cursor.mark_delete
 
-    def unsubscribe(self, name: str) -> None:
+    def unsubscribe(self, name: str, why: str = "") -> None:
         """Delete a subscription with its cursor. If that is not committed, the subscription is restored."""
         subscription = self._subscriptions.pop(name, None)
         if subscription is None:
@@ -365,6 +369,7 @@ class PersistentTopic(Topic, LedgerListener):
         self._subscription_removed(subscription)
         self.touch()
         if subscription.durable:
+            self.stores.news.tell(Kind.SUBSCRIPTION_DELETED, topic=self.name, subscription=name, why=why)
             self.log.leaving[name] = self.log.cursors.pop(name)
             self.stores.turn.after_commit(partial(self._unsubscribed, name))
 
@@ -482,6 +487,7 @@ class PersistentTopic(Topic, LedgerListener):
 
     def ledgers_going(self, last: Position) -> None:
         """Prepare for the deletion of entries up to `last`. The index of messages continues all the same."""
+        self.note_move()
         if self._stamps and last >= self.ledger.last_confirmed:
             self.ledger.properties[INDEX_PROPERTY] = str(self._stamps.index)
         if self.log.transactions is not None:

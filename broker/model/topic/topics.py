@@ -19,6 +19,7 @@ from pulsarium.broker.model.errors import (
 )
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger, ShadowLedger, kept_info
 from pulsarium.broker.model.namespace.metadata import Metadata
+from pulsarium.broker.model.news import Kind
 from pulsarium.broker.model.policy.policies import (
     AutoCreation,
     Policies,
@@ -268,6 +269,7 @@ class Topics:
             else:
                 log = self._logs[str(name)] = self._log(name, properties)
                 self.watchers.created(name)
+                self._stores.news.tell(Kind.TOPIC_CREATED, topic=name)
             if properties:
                 log.ledger.set_properties(properties)
             if isinstance(log.ledger, ShadowLedger):
@@ -280,7 +282,9 @@ class Topics:
                 self._change_events.watch(topic)
         else:
             topic = NonPersistentTopic(name, self._stores.of(name), self.policies_of(name))
+            self._stores.news.tell(Kind.TOPIC_CREATED, topic=name)
         self.loaded[str(name)] = topic
+        self._stores.moves.meet(topic)
         self.migration.check(topic)
         return topic
 
@@ -328,11 +332,13 @@ class Topics:
         topic = self.loaded.pop(str(name), None)
         if topic is not None:
             topic.close(assigned)
+            self._stores.news.tell(Kind.UNLOADED, topic=name)
 
-    def delete(self, name: TopicName, *, force: bool) -> None:
+    def delete(self, name: TopicName, *, force: bool, why: str = "") -> None:
         """Delete a topic with its subscriptions, messages and schema. Without `force`, connected clients forbid this.
 
-        The topic is gone at once. If the deletion is not committed, the topic is back, and can be deleted again.
+        `why` is for people, if nobody asked for it. The topic is gone at once. If the deletion is not committed, the
+        topic is back, and can be deleted again.
         """
         topic = self._openable(name)
         if topic is not None:
@@ -343,6 +349,8 @@ class Topics:
             for shadow in topic.shadows:
                 if self.exists(shadow):  # the shadow topic may be deleted too
                     self.unload(shadow)
+        self._stores.moves.forget(str(name))
+        self._stores.news.tell(Kind.TOPIC_DELETED, topic=name, why=why)
         if name.is_persistent:
             log = self._logs.pop(str(name))
             if log is not None:
@@ -425,6 +433,7 @@ class Topics:
         for topic in list(self.loaded.values()):
             topic.close()
         for name, log in self._logs.items():
+            self._stores.moves.forget(name)
             if log is not None:
                 log.delete()
                 log.forget()

@@ -4,6 +4,28 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from pulsarium.broker.web.console import files, messages, policies, topics
+from pulsarium.broker.web.console import (
+    connections,
+    files,
+    find,
+    form,
+    messages,
+    overview,
+    policies,
+    preview,
+    publish,
+    topics,
+)
 
-MODULES: tuple[ModuleType, ...] = (files, messages, policies, topics)
+MODULES: tuple[ModuleType, ...] = (
+    connections,
+    files,
+    find,
+    form,
+    messages,
+    overview,
+    policies,
+    preview,
+    publish,
+    topics,
+)

@@ -5,30 +5,22 @@ from __future__ import annotations
 import json
 import struct
 from base64 import b64decode
-from functools import lru_cache
 from typing import Any, Final
 
 from pulsarium.broker.model.schema.data import SchemaData, split
-from pulsarium.proto.avro import AvroCodec
 from pulsarium.proto.errors import AvroError
+from pulsarium.proto.json_values import (
+    FRACTIONS,
+    MOST_SCHEMA,
+    WHOLE,
+    avro_codec,
+    instant_of,
+    local_date_time_of,
+    protobuf_class,
+)
 
-NUMBERS: Final = {
-    "INT8": ">b",
-    "INT16": ">h",
-    "INT32": ">i",
-    "INT64": ">q",
-    "FLOAT": ">f",
-    "DOUBLE": ">d",
-    "BOOLEAN": "?",
-    "DATE": ">q",
-    "TIME": ">q",
-    "TIMESTAMP": ">q",
-    "LOCAL_DATE": ">q",
-    "LOCAL_TIME": ">q",
-}
-MOST_SCHEMA: Final = 1 << 18  # bytes of a schema, which is parsed at once
+NUMBERS: Final = {**WHOLE, **FRACTIONS, "BOOLEAN": "?"}
 MOST_DEPTH: Final = 100  # of a value
-SCHEMAS: Final = 8  # that are remembered after they were parsed
 ENCODING: Final = "kv.encoding.type"
 
 
@@ -64,13 +56,19 @@ def _decoded(schema: SchemaData, payload: bytes, key: str | None) -> Any:
         case "JSON":
             return json.loads(payload)
         case "AVRO":
-            return _codec(schema.data).decode(payload)
+            return avro_codec(schema.data).decode(payload)
         case "PROTOBUF_NATIVE":
-            return _protobuf(schema.data, payload)
+            from pulsarium.proto.protobuf_native import to_json
+
+            return to_json(protobuf_class(schema.data), payload)
         case "KEY_VALUE":
             return _pair(schema, payload, key)
         case "STRING":
             return payload.decode()
+        case "INSTANT":
+            return instant_of(payload)
+        case "LOCAL_DATE_TIME":
+            return local_date_time_of(payload)
         case kind if kind in NUMBERS:
             try:
                 return struct.unpack(NUMBERS[kind], payload)[0]
@@ -92,30 +90,3 @@ def _pair(schema: SchemaData, payload: bytes, key: str | None) -> dict[str, Any]
         parts.append(None if size < 0 else decoded(each, payload[4 : 4 + size]))
         payload = payload[4 + max(0, size) :]
     return {"key": parts[0], "value": parts[1]}
-
-
-@lru_cache(maxsize=SCHEMAS)
-def _codec(schema: bytes) -> AvroCodec:
-    return AvroCodec(json.loads(schema))
-
-
-@lru_cache(maxsize=SCHEMAS)
-def _message_class(schema: bytes) -> Any:
-    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-
-    told = json.loads(schema)
-    pool = descriptor_pool.DescriptorPool()
-    files = descriptor_pb2.FileDescriptorSet.FromString(b64decode(told["fileDescriptorSet"]))
-    for file in files.file:
-        pool.Add(file)
-    return message_factory.GetMessageClass(pool.FindMessageTypeByName(told["rootMessageTypeName"]))
-
-
-def _protobuf(schema: bytes, payload: bytes) -> Any:
-    from google.protobuf import json_format
-    from google.protobuf.message import DecodeError
-
-    try:
-        return json_format.MessageToDict(_message_class(schema).FromString(payload), preserving_proto_field_name=True)
-    except (DecodeError, TypeError, KeyError) as error:
-        raise ValueError(str(error)) from None

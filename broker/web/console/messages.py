@@ -1,314 +1,271 @@
-"""Browse the messages of a topic: with all that an entry says, decoded by its schema."""
+"""Browse the messages of a topic or of all its partitions, and search them."""
 
 from __future__ import annotations
 
-import re
-from base64 import b64encode
-from collections.abc import Iterator
-from contextlib import suppress
-from functools import partial
-from itertools import islice
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final
 
+import trio
+
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.ledger.sequence import Visible
-from pulsarium.broker.model.schema.data import SchemaData
-from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+from pulsarium.broker.model.ledger.sequence import Reading, newest_position
+from pulsarium.broker.model.topic.backlog import published_before, published_ms
 from pulsarium.broker.model.topic.persistent import PersistentTopic
-from pulsarium.broker.net.slices import Slice, aside
-from pulsarium.broker.storage.interface import StorageError
+from pulsarium.broker.net.slices import Slice
+from pulsarium.broker.storage.interface import DamagedEntriesError
 from pulsarium.broker.web.admin.topic.message_ids import PEEK
-from pulsarium.broker.web.admin.topic.messages import size_of
-from pulsarium.broker.web.admin.topic.reading import entry_at
-from pulsarium.broker.web.console.decode import decoded
+from pulsarium.broker.web.admin.topic.reading import follow
+from pulsarium.broker.web.console.condition import condition_of
+from pulsarium.broker.web.console.reading import NEWER, OLDER, Cursor, FoundMessage, Merge, Part, Place
+from pulsarium.broker.web.console.rows import Rows
 from pulsarium.broker.web.http.call import Call
 from pulsarium.broker.web.http.errors import AdminError
 from pulsarium.broker.web.http.registry import route
 from pulsarium.broker.web.http.reply import HttpReply, json_reply
-from pulsarium.proto.batch import messages_of
-from pulsarium.proto.compression import decompress
-from pulsarium.proto.entry import parse_broker_metadata, parse_metadata, payload_of
-from pulsarium.proto.errors import ProtocolError
-from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from pulsarium.proto.numbers import signed
-from pulsarium.proto.text import text_of
+from pulsarium.proto.topic_name import SCALABLE
 
-ENTRIES: Final = 50  # at once
-MESSAGES: Final = 1000  # of all batches together
-PAYLOAD: Final = 4096  # bytes of each message, unless ?full=true
-FULL: Final = 1 << 20  # bytes of each message with ?full=true
+MESSAGES: Final = 50  # in one answer, without ?limit=
+MOST: Final = 200
 BYTES: Final = 4 << 20  # of payloads, keys and properties in one answer, and a message more
-TEXT: Final = 4096  # characters of a key, name or property
-PAIRS: Final = 100  # properties of a message, or keys of its encryption
-WHITE: Final = dict.fromkeys(map(ord, "\n\r\t"))  # characters that are printable, for a reader
-
-POSITION: Final = re.compile(r"(-?[0-9]{1,18}):(-?[0-9]{1,18})(?::([0-9]{1,9}))?")
+SECONDS: Final = 2.0  # of one search
+SCANNED: Final = 50_000  # messages of one search
+STRAY_MS: Final = 60_000  # how far the publish times of one partition may be out of order for a search by time
+OLDEST_FIRST: Final = "oldest"
+NEWEST_FIRST: Final = "newest"
 
 Json = dict[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A filter of messages. None and "" ask for nothing."""
+
+    from_ms: int | None
+    to_ms: int | None
+    key: str | None
+    containing: str
+    where: Callable[[FoundMessage], bool] | None
+
+    def is_beyond(self, found: FoundMessage, direction: str) -> bool:
+        """Return whether nothing behind the message, in this direction, has a time that is asked for."""
+        if found.entry.metadata is None:
+            return False
+        if direction == OLDER:
+            return self.from_ms is not None and found.entry.publish_ms < self.from_ms - STRAY_MS
+        return self.to_ms is not None and found.entry.publish_ms > self.to_ms + STRAY_MS
+
+    def meets(self, found: FoundMessage, rows: Rows) -> bool:
+        """Return whether a message meets it, the cheapest question first."""
+        ms = found.entry.publish_ms
+        if (self.from_ms is not None and ms < self.from_ms) or (self.to_ms is not None and ms > self.to_ms):
+            return False
+        if self.key is not None and _text_of(rows.key_of(found)) != self.key:
+            return False
+        if self.containing and not self._contains(found, rows):
+            return False
+        return self.where is None or self.where(found)
+
+    def _contains(self, found: FoundMessage, rows: Rows) -> bool:
+        texts = [_text_of(rows.value_of(found)), _text_of(rows.key_of(found))]
+        if found.single is not None:
+            texts += [str(pair.value) for pair in found.single.properties]
+        return any(self.containing in text.lower() for text in texts)
+
+
+def _text_of(value: Any) -> str:
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
+
+
 @route("GET", "/pulsarium/messages/{domain}/{tenant}/{namespace}/{topic}", needs=PEEK)
 async def get_messages(call: Call) -> HttpReply:
-    """Return messages from ?start= on: earliest, latest (the last page) or LEDGER:ENTRY[:BATCH]; ?limit= entries.
+    """Return messages, of a partitioned topic those of all partitions by their publish times, or of ?partition=.
 
-    With ?subscription=, say of each message whether the subscription has acknowledged it. ?full=true cuts payloads at
-    1 MiB only. A page that ends inside a batch has a `next` there.
+    ?start= is latest, earliest, LEDGER:ENTRY[:BATCH], or `next` or `previous` of another answer. ?order= is newest or
+    oldest first; without it, latest is newest first, and any other start oldest first. ?limit= messages are returned
+    that meet ?fromMs=, ?toMs=, ?key=, ?containing= and ?where=. A search ends after some time with `complete` false,
+    and `next` continues it. With ?subscription=, say of each message what became of it there. ?full=true cuts payloads
+    at 1 MiB only.
     """
-    topic = call.broker.topics.find(call.topic_anywhere)
-    if not isinstance(topic, PersistentTopic):
-        raise AdminError(405, "A non-persistent topic keeps no messages; watch its consumers instead")
-    entries = Visible(topic.ledger.ledgers.values())
-    start = call.query.get("start", "latest")
-    first, index = _number_of(topic, start, len(entries), _limit(call)), _batch_index(start)
-    subscription = topic.subscriptions.get(call.query.get("subscription", ""))
-    found: list[Json] = []
-    number, slice_, left = first, Slice(), BYTES
-    following: str | None = None
-    while following is None and number < min(first + _limit(call), len(entries)) and len(found) < MESSAGES and left > 0:
-        position = entries[number]
-        number += 1
-        try:
-            entry = await entry_at(topic.ledger, position)
-        except StorageError as error:
-            found.append({"id": str(position), "damage": str(error)})
-            continue
-        if entry is not None:
-            of = subscription if isinstance(subscription, PersistentSubscription) else None
-            metadata, payload = await aside(partial(_opened, entry), size_of(entry))
-            shown = _Entry(call, topic, position, entry, of)
-            for message, size in shown.messages(metadata, payload, index):
-                if message and (len(found) >= MESSAGES or left <= 0):
-                    following = f"{position}:{message['batchIndex']}" if "batchIndex" in message else str(position)
-                    break
-                found += [message] if message else []
-                left -= size
-                await slice_.pause()
-        index = 0
-        await slice_.pause()
-    if following is None and number < len(entries):
-        following = str(entries[number])
-    return json_reply(
-        {
-            "messages": found,
-            "first": first,
-            "total": len(entries),
-            "next": following,
-            "previous": str(entries[max(0, first - _limit(call))]) if first else None,
-            "end": str(topic.ledger.next(topic.ledger.last_confirmed)),
-        }
-    )
+    slice_ = Slice()
+    parts = await parts_of(call, slice_)
+    rows = Rows(call.broker, call.query.get("subscription", ""), full=call.flag("full"))
+    filter_, limit = _filter(call, rows), _number(call, "limit", MESSAGES)
+    if not 0 < limit <= MOST:
+        raise AdminError(400, f"limit is {limit}; it must be a number of messages, 1 to {MOST}")
+    order, direction = await _begin(call, parts, filter_)
+    merge = Merge(parts, direction, slice_)
+    page = _Page(merge, rows, filter_)
+    with trio.move_on_after(SECONDS) as time:
+        await page.fill(limit, slice_)
+    return json_reply(page.told(order, timed_out=time.cancelled_caught))
 
 
-def _limit(call: Call) -> int:
-    text = call.query.get("limit", str(ENTRIES))
-    if not (text.isascii() and text.isdecimal() and 0 < int(text[:9]) <= ENTRIES):
-        raise AdminError(400, f"limit is {text!r}; it must be a number of entries, 1 to {ENTRIES}")
-    return int(text)
+class _Page:
+    """The messages of one answer."""
 
+    def __init__(self, merge: Merge, rows: Rows, filter_: Filter) -> None:
+        self._merge = merge
+        self._rows = rows
+        self._filter = filter_
+        self._began = trio.current_time()
+        self._scanned = 0
+        self._found: list[Json] = []
+        self._has_more = True
+        self._stopped = False
 
-def _number_of(topic: PersistentTopic, start: str, count: int, limit: int) -> int:
-    """Return the number of the entry to begin with."""
-    if start == "earliest":
-        return 0
-    if start == "latest":
-        return max(0, count - limit)
-    ledger = topic.ledger
-    position = _position(start)
-    if position > ledger.last_confirmed:
-        return count
-    return count - ledger.count_after(ledger.previous(ledger.clamp(position)))
-
-
-def _position(text: str) -> Position:
-    found = POSITION.fullmatch(text)
-    if found is None:
-        raise AdminError(400, f"start is {text!r}; it must be earliest, latest or LEDGER:ENTRY[:BATCH]")
-    return Position(int(found[1]), max(0, int(found[2])))
-
-
-def _batch_index(start: str) -> int:
-    found = POSITION.fullmatch(start)
-    return 0 if found is None else int(found[3] or 0)
-
-
-class _Entry:
-    """An entry, which is a message, a batch, a chunk or a marker."""
-
-    def __init__(
-        self,
-        call: Call,
-        topic: PersistentTopic,
-        position: Position,
-        entry: bytes,
-        subscription: PersistentSubscription | None,
-    ) -> None:
-        self._call = call
-        self._topic = topic
-        self._position = position
-        self._entry = entry
-        self._subscription = subscription
-
-    def messages(
-        self, metadata: pb.MessageMetadata | None, payload: bytes | ProtocolError, first: int
-    ) -> Iterator[tuple[Json, int]]:
-        """Yield the messages of the entry from batch index `first` on, each with its bytes, and {} for earlier ones.
-
-        An entry without messages that clients see is shown itself.
-        """
-        base: Json = {"id": str(self._position), "size": len(self._entry)}
-        if metadata is not None:
-            base |= self._about(metadata)
-            if metadata.HasField("marker_type"):
-                yield base | {"marker": metadata.marker_type}, 0
+    async def fill(self, limit: int, slice_: Slice) -> None:
+        """Find messages until the page, its bytes or its time are used up."""
+        merge, left = self._merge, BYTES
+        until = self._began + SECONDS
+        while len(self._found) < limit and left > 0:
+            if self._scanned >= SCANNED or trio.current_time() >= until:
+                self._stopped = True
                 return
-        if metadata is None or isinstance(payload, ProtocolError):
-            yield base | {"damage": str(payload)}, 0
-        elif metadata.encryption_keys:
-            yield base | self._state(-1) | _bytes(payload, self._most), self._size(metadata, payload)
-        elif not metadata.HasField("num_messages_in_batch"):
-            value = self._value(metadata, metadata, payload)
-            yield base | _of_message(metadata) | self._state(-1) | value, self._size(metadata, payload)
-        else:
-            try:
-                yield from self._batch(base, metadata, payload, first)
-            except ProtocolError as error:
-                yield base | {"damage": str(error)}, 0
+            found = await merge.next()
+            if found is None:
+                break
+            self._scanned += 1
+            if self._filter.is_beyond(found, merge.direction):
+                merge.skip_part()
+            elif self._filter.meets(found, self._rows):
+                self._found.append(self._rows.row(found))
+                left -= self._rows.size(found)
+            await slice_.pause()
+        self._has_more = merge.has_more
 
-    def _batch(
-        self, base: Json, metadata: pb.MessageMetadata, payload: bytes, first: int
-    ) -> Iterator[tuple[Json, int]]:
-        count = metadata.num_messages_in_batch
-        for index, (single, body) in enumerate(messages_of(payload, count)):
-            if index < first:
-                yield {}, 0
-                continue
-            of_batch = {"batchIndex": index, "batchSize": count}
-            value = self._value(metadata, single, body)
-            yield base | of_batch | _of_message(single) | self._state(index) | value, self._size(single, body)
-
-    def _size(self, single: pb.MessageMetadata | pb.SingleMessageMetadata, payload: bytes) -> int:
-        return single.ByteSize() + min(len(payload), self._most)
-
-    @property
-    def _most(self) -> int:
-        """Return the most bytes of a payload that are shown."""
-        return FULL if self._call.flag("full") else PAYLOAD
-
-    def _about(self, metadata: pb.MessageMetadata) -> Json:
-        found: Json = {
-            "producer": _text(metadata.producer_name),
-            "sequenceId": signed(metadata.sequence_id),
-            "publishMs": signed(metadata.publish_time),
+    def told(self, order: str, *, timed_out: bool) -> Json:
+        """Return the answer, in the order of the page."""
+        merge, stopped = self._merge, self._stopped or timed_out
+        direction, back = merge.direction, NEWER if merge.direction == OLDER else OLDER
+        on = str(Cursor(direction, merge.places)) if self._has_more else None
+        starts = [part.start for part in merge.parts]
+        there = any(part.has_messages(back, part.start) for part in merge.parts)
+        off = str(Cursor(back, starts)) if there else None
+        forward = direction == (OLDER if order == NEWEST_FIRST else NEWER)
+        return {
+            "messages": self._found if forward else self._found[::-1],
+            "next": on if forward else off,
+            "previous": off if forward else on,
+            "end": str(Cursor(NEWER, [part.end for part in merge.parts])),
+            "total": sum(len(part.entries) for part in merge.parts),
+            "scanned": self._scanned,
+            "scannedMs": round((trio.current_time() - self._began) * 1000),
+            "complete": not stopped,
         }
-        stamp = parse_broker_metadata(self._entry)
-        if stamp is not None and stamp.HasField("index"):
-            found["index"] = signed(stamp.index)
-        if stamp is not None and stamp.HasField("broker_timestamp"):
-            found["brokerMs"] = signed(stamp.broker_timestamp)
-        if metadata.compression:
-            found["compression"] = pb.CompressionType.Name(metadata.compression)
-        if metadata.HasField("deliver_at_time"):
-            found["deliverAtMs"] = signed(metadata.deliver_at_time)
-        if metadata.HasField("num_chunks_from_msg"):
-            found["chunk"] = {"id": metadata.chunk_id, "of": metadata.num_chunks_from_msg, "uuid": _text(metadata.uuid)}
-        if metadata.encryption_keys:
-            some = islice(metadata.encryption_keys, PAIRS)
-            keys = [{"name": _text(each.key), "value": _base64(each.value)} for each in some]
-            found["encryption"] = {"algorithm": _text(metadata.encryption_algo), "keys": keys}
-            found["encryption"]["parameter"] = _base64(metadata.encryption_param)
-        if metadata.HasField("txnid_most_bits"):
-            ledger = self._topic.ledger
-            state = "open" if self._position > ledger.max_read else "committed"
-            aborted = ledger.transactions.hides(self._position, self._entry)
-            txn = f"({metadata.txnid_most_bits},{metadata.txnid_least_bits})"
-            found["transaction"] = {"id": txn, "state": "aborted" if aborted else state}
-        if metadata.HasField("schema_version"):
-            found["schemaVersion"] = int.from_bytes(metadata.schema_version, "big")
-        if metadata.HasField("replicated_from"):
-            found["replicatedFrom"] = _text(metadata.replicated_from)
-        return found
-
-    def _state(self, index: int) -> Json:
-        """Return whether the subscription has acknowledged the message."""
-        if self._subscription is None:
-            return {}
-        cursor = self._subscription.cursor
-        if cursor.is_acked(self._position) or cursor.is_settled(self._position):
-            return {"acknowledged": True}
-        left = cursor.left_of(self._position)
-        if index >= 0 and left is not None:
-            return {"acknowledged": not left >> index & 1}
-        return {"acknowledged": False}
-
-    def _value(
-        self, metadata: pb.MessageMetadata, single: pb.MessageMetadata | pb.SingleMessageMetadata, payload: bytes
-    ) -> Json:
-        """Return the payload, decoded by the schema of the message where there is one."""
-        if single.null_value:
-            return {"kind": "null", "value": None}
-        if metadata.HasField("num_chunks_from_msg") and metadata.num_chunks_from_msg > 1:
-            return _bytes(payload, self._most)
-        schema = self._schema(metadata)
-        if schema is not None and len(payload) <= self._most:
-            key = single.partition_key if single.HasField("partition_key") else None
-            try:
-                return {"kind": schema.type, "value": decoded(schema, payload, key), "bytes": len(payload)}
-            except (ProtocolError, ValueError) as error:
-                return {**_bytes(payload, self._most), "undecoded": f"{schema.type}: {error}"}
-        return _bytes(payload, self._most)
-
-    def _schema(self, metadata: pb.MessageMetadata) -> SchemaData | None:
-        if not metadata.HasField("schema_version") or len(metadata.schema_version) != 8:
-            return None
-        version = int.from_bytes(metadata.schema_version, "big")
-        stored = self._call.broker.schemas.get(self._topic.schema_name, version)
-        return None if stored is None else stored.schema
 
 
-def _of_message(single: pb.MessageMetadata | pb.SingleMessageMetadata) -> Json:
-    """Return the fields that each message of a batch has of its own."""
-    found: Json = {}
-    if single.HasField("partition_key"):
-        found["key"] = _text(single.partition_key)
-        found["keyIsBase64"] = single.partition_key_b64_encoded
-    if single.HasField("ordering_key"):
-        found["orderingKey"] = _base64(single.ordering_key)
-    if single.HasField("event_time"):
-        found["eventMs"] = signed(single.event_time)
-    if single.properties:
-        found["properties"] = [[_text(pair.key), _text(pair.value)] for pair in islice(single.properties, PAIRS)]
-        if len(single.properties) > PAIRS:
-            found["moreProperties"] = len(single.properties) - PAIRS
+async def parts_of(call: Call, slice_: Slice) -> list[Part]:
+    """Return the topic of the path, or the partitions or segments that are asked for."""
+    broker, name = call.broker, call.topic_anywhere
+    scalable = broker.cluster.scalable.find(name) if name.domain == SCALABLE and not name.is_segment else None
+    if scalable is not None:
+        names = {each.id: scalable.segment_topic(each) for each in scalable.layout.assignable()}
+    else:
+        names = {index: name.partition(index) for index in range(broker.metadata.partitions_of(name))}
+    asked = _number(call, "partition", -1)
+    if asked >= 0 and names and asked not in names:
+        raise AdminError(404, f"{name} has no partition {asked}; it has {len(names)}")
+    found: list[Part] = []
+    for index, each in ({asked: names[asked]} if asked >= 0 and names else names or {-1: name}).items():
+        if names and not broker.topics.exists(each):
+            continue
+        topic = broker.topics.find(each)
+        if not isinstance(topic, PersistentTopic):
+            raise AdminError(405, "A non-persistent topic keeps no messages; watch its consumers instead")
+        found.append(Part(topic, index))
+        await slice_.pause()
     return found
 
 
-def _bytes(payload: bytes, most: int) -> Json:
-    """Return a payload as JSON, text or hex, cut after `most` bytes."""
-    shown = payload[:most]
-    found: Json = {"bytes": len(payload), "cut": len(shown) < len(payload)}
-    with suppress(UnicodeDecodeError):
-        text = shown.decode("utf-8", "ignore" if found["cut"] else "strict")
-        if text.translate(WHITE).isprintable():
-            return found | {"kind": "text", "value": text}
-    return found | {"kind": "hex", "value": shown.hex(" ")}
+def _filter(call: Call, rows: Rows) -> Filter:
+    where, newest = call.query.get("where", "").strip(), call.broker.schemas.latest(call.topic_anywhere)
+    return Filter(
+        _time(call, "fromMs"),
+        _time(call, "toMs"),
+        call.query.get("key"),
+        call.query.get("containing", "").lower(),
+        condition_of(where, rows, None if newest is None else newest.schema) if where else None,
+    )
 
 
-def _base64(data: bytes) -> str:
-    return b64encode(data[:TEXT]).decode()
+def _number(call: Call, name: str, default: int) -> int:
+    text = call.query.get(name, "")
+    if not text:
+        return default
+    if not (text.isascii() and text.isdecimal() and len(text) < 10):
+        raise AdminError(400, f"{name} is {text!r}; it must be a number, 0 or more")
+    return int(text)
 
 
-def _text(text: str | bytes) -> str:
-    return text_of(text)[:TEXT]
+def _time(call: Call, name: str) -> int | None:
+    text = call.query.get(name, "")
+    if not text:
+        return None
+    if not (text.isascii() and text.isdecimal() and len(text) < 17):
+        raise AdminError(400, f"{name} is {text!r}; it must be a time in milliseconds since the epoch")
+    return int(text)
 
 
-def _opened(entry: bytes) -> tuple[pb.MessageMetadata | None, bytes | ProtocolError]:
-    """Return the metadata of an entry and its decompressed payload, or the error in the place of either."""
-    metadata = None
+async def _begin(call: Call, parts: list[Part], filter_: Filter) -> tuple[str, str]:
+    """Set the start of each part. Return the order of the page, and the direction of reading."""
+    start, order = call.query.get("start", ""), call.query.get("order", "")
+    if order not in ("", NEWEST_FIRST, OLDEST_FIRST):
+        raise AdminError(400, f"order is {order!r}; it must be {NEWEST_FIRST} or {OLDEST_FIRST}")
+    cursor = Cursor.parse(start)
+    if cursor is not None:
+        if len(cursor.places) != len(parts):
+            raise AdminError(400, "The topic has other partitions now; begin again without start")
+        for part, place in zip(parts, cursor.places, strict=True):
+            part.begin(place)
+        return order or (NEWEST_FIRST if cursor.direction == OLDER else OLDEST_FIRST), cursor.direction
+    if start in ("", "latest"):
+        order = order or NEWEST_FIRST
+        if start or order == NEWEST_FIRST or filter_.from_ms is None:
+            if filter_.to_ms is not None:
+                await _begin_at(parts, filter_.to_ms + STRAY_MS + 1)
+            return order, OLDER
+        await _begin_at(parts, filter_.from_ms - STRAY_MS)
+        return order, NEWER
+    order = order or OLDEST_FIRST
+    if start == "earliest":
+        for part in parts:
+            part.begin(Place(part.entries[0]) if part.entries else part.end)
+        return order, NEWER
+    await _begin_with(parts, Place.parse(start), order)
+    return order, NEWER if order == OLDEST_FIRST else OLDER
+
+
+async def _begin_with(parts: list[Part], place: Place, order: str) -> None:
+    """Begin each part at a message, and other partitions at its publish time."""
+    owner = next((part for part in parts if place.position.ledger_id in part.topic.ledger.ledgers), None)
+    if owner is None and len(parts) != 1:
+        raise AdminError(404, f"No partition has ledger {place.position.ledger_id}")
+    owner = owner or parts[0]
+    if len(parts) > 1:
+        published = owner.topic.ledger
+        position = published.clamp(place.position)
+        if published.is_valid(position):
+            ms = await follow(owner.topic, lambda: _published(position))
+            await _begin_at([part for part in parts if part is not owner], ms)
+    behind = order == NEWEST_FIRST
+    owner.begin(Place(place.position, place.batch_index + 1) if behind else place)
+
+
+async def _begin_at(parts: list[Part], ms: int) -> None:
+    """Begin each part with the first message at or after a time."""
+    for part in parts:
+        topic = part.topic
+        ledgers, older = topic.ledger.ledgers, published_before(ms)
+        last = await follow(topic, lambda: newest_position(ledgers.values(), older, skips_damaged=True))  # noqa: B023
+        part.begin(Place(topic.ledger.next(last or topic.ledger.first_position())))
+
+
+def _published(position: Position) -> Reading[int]:
+    """Return the publish time of an entry, or 0 for one that cannot be read."""
     try:
-        metadata = parse_metadata(entry)
-        payload = payload_of(entry)
-        if not metadata.encryption_keys:
-            payload = decompress(metadata.compression, payload, metadata.uncompressed_size)
-    except ProtocolError as error:
-        return metadata, error
-    return metadata, payload
+        entry = yield position
+    except DamagedEntriesError:
+        return 0
+    return published_ms(entry) or 0

@@ -1,11 +1,14 @@
-"""The policies of a namespace or a topic, each with the value in effect and the level that the value comes from."""
+"""The policies of a namespace or a topic: the value in effect, the level it comes from, and the form of its values."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from pulsarium.broker.auth.needs import namespace_policy, topic_policy
+from pulsarium.broker.jackson.kinds import JavaType
+from pulsarium.broker.model.namespace.values import kind_in_namespace
 from pulsarium.broker.model.policy.policies import in_force
 from pulsarium.broker.web.admin.policies.policy import MISSING
 from pulsarium.broker.web.http.call import Call
@@ -15,6 +18,31 @@ from pulsarium.broker.web.http.reply import HttpReply, json_reply
 from pulsarium.rest.policies import POLICIES, Policy, PolicyPath
 
 Json = Mapping[str, Any]
+
+SIMPLE: Final = {
+    "boolean": "switch",
+    "java.lang.Boolean": "switch",
+    "int": "number",
+    "long": "number",
+    "double": "number",
+    "java.lang.Integer": "number",
+    "java.lang.Long": "number",
+    "java.lang.Double": "number",
+    "java.lang.String": "text",
+    "java.util.ArrayList<java.lang.String>": "list",
+    "java.util.HashSet<java.lang.String>": "list",
+}
+"""The kind of field that a person enters a value of a Java type in."""
+UNITS: Final = {
+    "millis": "milliseconds",
+    "ms": "milliseconds",
+    "second": "seconds",
+    "minute": "minutes",
+    "mb": "MB",
+    "byte": "bytes",
+    "msg": "messages",
+}
+"""The units of numbers, by words in the names of fields and in the meanings of policies."""
 
 
 @route("GET", "/pulsarium/policies/{tenant}/{namespace}", needs=namespace_policy("ALL", write=False))
@@ -68,7 +96,21 @@ def _shown(call: Call, row: Policy[Any], place: PolicyPath | None, *levels: tupl
         "remove": "" if not removal else place.removal or "DELETE",
         "removeAt": removal,
         "hasBody": row.has_body,
+        "form": _form(kind_in_namespace(row), f"{row.about.split()[0]} {place.word}"),
     }
+
+
+def _form(kind: JavaType, told: str) -> dict[str, Any]:
+    """Return how a person enters a value: the kind of the field, its choices, its unit, or the fields inside it."""
+    if kind.choices:
+        return {"kind": "choice", "choices": list(kind.choices)}
+    if kind.fields:
+        return {"kind": "record", "fields": [[name, _form(each, name)] for name, each in kind.fields.items()]}
+    shown = SIMPLE.get(kind.java_type, "json")
+    if shown != "number":
+        return {"kind": shown}
+    unit = next((unit for word, unit in UNITS.items() if re.search(f"{word}s?(?![a-z])", told, re.I)), "")
+    return {"kind": shown, "whole": "ouble" not in kind.java_type, "unit": unit}
 
 
 def _is_set(call: Call, row: Policy[Any], kept: Json) -> bool:

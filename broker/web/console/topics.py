@@ -1,192 +1,219 @@
-"""The pages about topics: what waits, a part of the list of topics, and one topic with its clients."""
+"""The pages about topics: the list of topics, and one topic with its clients."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any, Final
 
+from pulsarium.broker.auth.authorization import of_topic
 from pulsarium.broker.auth.needs import topic_operation
 from pulsarium.broker.cluster import Broker
-from pulsarium.broker.config.keys import documented_keys
-from pulsarium.broker.config.proposals import PROPOSALS
-from pulsarium.broker.config.version import VERSION
-from pulsarium.broker.model.policy.without_effect import REPLICATED, SETTING, WithoutEffect
 from pulsarium.broker.model.scalable.explained import explain_scaling
-from pulsarium.broker.model.subscription.base import Subscription
-from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.net.slices import Slice
-from pulsarium.broker.web.console.summary import summary_of
-from pulsarium.broker.web.console.waiting import WaitingTimes
+from pulsarium.broker.web.console.facts import facts_of
+from pulsarium.broker.web.console.listing import SORTS, Found, Query, Row, near_names
+from pulsarium.broker.web.console.paces import Paces
+from pulsarium.broker.web.console.stuck import reason_of
+from pulsarium.broker.web.console.summary import page_of
+from pulsarium.broker.web.console.watch import Watch, watch_of
 from pulsarium.broker.web.http.call import Call
 from pulsarium.broker.web.http.errors import AdminError
 from pulsarium.broker.web.http.live import shown
 from pulsarium.broker.web.http.registry import route
-from pulsarium.broker.web.http.reply import HttpReply
-from pulsarium.proto.topic_name import SCALABLE, TopicName
+from pulsarium.broker.web.http.reply import HttpReply, json_reply
+from pulsarium.proto.topic_name import SCALABLE, SegmentName, TopicName
 
 PAGE: Final = 50  # topics at once, without ?limit=
 MOST: Final = 500
-SHOWN_FACTS: Final = 50
 SHOWN_LATE: Final = 20
-LOOKED_AT: Final = 500  # loaded topics whose subscriptions are searched for settings without effect
+SHOWN_NAMESPACES: Final = 200
+GET_STATS: Final = topic_operation("GET_STATS")
 
 Json = dict[str, Any]
 
 
 @route("GET", "/pulsarium/topics")
-async def overview(call: Call) -> HttpReply:
-    """Return facts about the broker, late subscriptions, and some topics: ?filter= in names, ?offset=, ?limit=.
+async def get_topics(call: Call) -> HttpReply:
+    """Return some topics: ?filter= in names, ?namespace=, ?sort=, ?idle=false, ?system=true, ?offset=, ?limit=.
 
-    The partitions of a topic are one row. With Accept: text/event-stream, send the answer again when it changes.
+    The partitions of a topic are one row. `sort` is name, backlog, in, out, age or stuck. Idle topics have no clients,
+    no backlog, and no new message for ten minutes. With Accept: text/event-stream, send the answer again when it
+    changes.
     """
-    part, offset, limit = call.query.get("filter", ""), _number(call, "offset", 0), _number(call, "limit", PAGE)
-    waiting = WaitingTimes()
-    return await shown(call, lambda: _overview(call, waiting, part, offset, min(limit, MOST)))
+    sort = call.query.get("sort", "name")
+    if sort not in SORTS:
+        raise AdminError(400, f"sort is {sort!r}; it must be one of {', '.join(SORTS)}")
+    query = Query(
+        call.query.get("filter", ""),
+        call.query.get("namespace", ""),
+        sort,
+        call.flag("idle", default=True),
+        call.flag("system"),
+    )
+    offset, limit = number(call, "offset", 0), min(number(call, "limit", PAGE), MOST)
+    return await shown(call, lambda: _topics(call, query, offset, limit))
 
 
-async def _overview(call: Call, waiting: WaitingTimes, part: str, offset: int, limit: int) -> Json:
+async def _topics(call: Call, query: Query, offset: int, limit: int) -> Json:
     broker, slice_ = call.broker, Slice()
-    rows = _rows(broker, part)
-    names = islice(rows, offset, offset + limit)
-    topics = [await _row(broker, name, rows[name], waiting, slice_) for name in names]
-    late: list[Json] = []
-    for topic in list(broker.topics.loaded.values()):
-        for each in list(topic.subscriptions.values()):
-            if len(late) < SHOWN_LATE and waiting.is_late(each):
-                late.append({"topic": str(topic.name), **_subscription(each, waiting)})
-            await slice_.pause()
+    watch = watch_of(broker)
+    await watch.samples.catch_up(slice_)
+    found = await watch.listing.find(query, slice_)
+    late = await watch.listing.late(slice_)
+    topics = await rows_of(broker, found.rows[offset : offset + limit], watch, slice_)
     return {
-        "version": VERSION,
-        "profile": broker.profile.name,
-        "proposals": [str(PROPOSALS[number]) for number in sorted(broker.profile.proposals)],
-        "cluster": broker.config.clusterName,
-        "serviceUrl": broker.assigned.service_url,
-        "upSinceMs": broker.up_since_ms,
-        "connections": len(broker.sessions),
-        "namespaces": len(broker.metadata.namespaces),
-        "withoutEffect": [
-            {"where": where, "what": fact.name, "why": fact.why}
-            for where, fact in islice(_without_effect(broker), SHOWN_FACTS)
+        **await facts_of(broker, slice_),
+        "late": [{"topic": each.topic, **reason_of(each.subscription, watch.waiting)} for each in late[:SHOWN_LATE]],
+        "topicCount": len(found.rows),
+        **counts_of(found),
+        "namespaceCounts": [
+            {"name": name, "topics": topics} for name, topics in islice(found.namespaces.items(), SHOWN_NAMESPACES)
         ],
-        "stalls": [stall._asdict() for stall in broker.turn.stalls.latest],
-        "late": late,
-        "topicCount": len(rows),
         "topics": topics,
     }
 
 
-def _number(call: Call, name: str, default: int) -> int:
+def counts_of(found: Found) -> Json:
+    """Return how many topics there are of each kind."""
+    return {"userTopics": found.users, "systemTopics": found.systems, "idleTopics": found.idle}
+
+
+def number(call: Call, name: str, default: int) -> int:
+    """Return a number of the query. Raise `AdminError` 400 for another text."""
     text = call.query.get(name, str(default))
-    if not (text.isascii() and text.isdecimal() and len(text) < 10):
+    if not (text.isascii() and text.isdecimal() and len(text) < 16):
         raise AdminError(400, f"{name} is {text!r}; it must be a number, 0 or more")
     return int(text)
 
 
-def _rows(broker: Broker, part: str) -> dict[str, int]:
-    """Return the topics whose names contain `part`, with the number of their partitions, or 0."""
-    partitioned, found = broker.metadata.partitioned, Counter[str]()
-    for namespace in sorted(broker.metadata.namespaces):
-        for name in (
-            *broker.cluster.scalable.names(namespace),
-            *broker.topics.names(namespace, non_persistent=True),
-            *(name for name in partitioned if f"://{namespace}/" in name),
-        ):
-            whole, mark, number = name.rpartition("-partition-")
-            row = whole if mark and whole in partitioned and number.isdecimal() else name
-            if row not in found and part in row:
-                found[row] = partitioned[row]["partitions"] if row in partitioned else 0
-    return dict(found)
+async def rows_of(broker: Broker, rows: Iterable[Row], watch: Watch, slice_: Slice) -> list[Json]:
+    """Return rows of the list."""
+    at_work = await watch.listing.at_work(slice_)
+    stuck = Counter(each.row for each in await watch.listing.late(slice_))
+    found = []
+    for row in rows:
+        state = {"system": row.system, "idle": row.name not in at_work, "stuck": stuck[row.name]}
+        found.append({**await row_of(broker, row.name, row.partitions, watch, slice_), **state})
+    return found
 
 
-async def _row(broker: Broker, name: str, partitions: int, waiting: WaitingTimes, slice_: Slice) -> Json:
-    """Return one row of the list. A topic that is not loaded has no clients, and is not loaded for this."""
-    of = TopicName.parse(name)
-    names = [str(of.partition(index)) for index in range(partitions)] or [name]
-    scalable = broker.cluster.scalable.find(of) if of.domain == SCALABLE else None
-    if scalable is not None:
-        names = [str(scalable.segment_topic(segment)) for segment in scalable.layout.assignable()]
-    loaded = [topic for each in names if (topic := broker.topics.loaded.get(each)) is not None]
-    subscriptions = [each for topic in loaded for each in topic.subscriptions.values()]
-    late, found, sums = None, set[str](), Counter[str]()
-    for each in subscriptions:
+async def row_of(broker: Broker, topic: str, partitions: int, watch: Watch, slice_: Slice) -> Json:
+    """Return the numbers of a topic. A topic that is not loaded has no clients, and is not loaded for this."""
+    samples, waiting, name = watch.samples, watch.waiting, TopicName.parse(topic)
+    names = parts_of(broker, name) or [topic]
+    loaded = [found_topic for each in names if (found_topic := broker.topics.loaded.get(each)) is not None]
+    late, age, found, sums = None, 0, set[str](), Counter[str]()
+    for each in [subscription for part in loaded for subscription in part.subscriptions.values()]:
         if late is None and waiting.is_late(each):
             late = each
         found.add(each.name)
-        sums["messagesOut"] += _delivered(each)
+        age = max(age, waiting.age(each))
+        sums["messagesOut"] += each.messages_out + sum(consumer.messages_out for consumer in each.consumers)
         sums["consumers"] += len(each.consumers)
         sums["backlog"] += 0 if each.cursor is None else each.cursor.backlog()
         await slice_.pause()
-    row: Json = {"name": name, "loaded": bool(loaded), "partitions": partitions}
-    if scalable is not None:
-        row["segments"] = len(names)
+    moving = samples.moving()
+    moved = [samples.rates(each) for each in names if each in moving]
+    schema = broker.schemas.latest(name)
+    shown_row: Json = {
+        "name": topic,
+        "loaded": bool(loaded),
+        "partitions": partitions,
+        "schema": None if schema is None else schema.schema.type,
+        "in": sum(each.messages_in for each in moved),
+        "out": sum(each.messages_out for each in moved),
+        "trend": await samples.trend(names, slice_),
+        "ageMs": age,
+    }
+    if name.domain == SCALABLE:
+        shown_row["segments"] = len(names)
     if loaded:
-        row |= {
-            "producers": sum(len(topic.producers) for topic in loaded),
-            "messagesIn": sum(topic.messages_in for topic in loaded),
+        shown_row |= {
+            "producers": sum(len(each.producers) for each in loaded),
+            "messagesIn": sum(each.messages_in for each in loaded),
             "messagesOut": sums["messagesOut"],
-            "storageSize": sum(topic.ledger.size for topic in loaded if topic.ledger is not None),
+            "storageSize": sum(each.ledger.size for each in loaded if each.ledger is not None),
             "subscriptions": len(found),
             "consumers": sums["consumers"],
             "backlog": sums["backlog"],
-            "late": None if late is None else _subscription(late, waiting),
+            "late": None if late is None else reason_of(late, waiting),
         }
-    return row
+    return shown_row
 
 
-def _delivered(subscription: Subscription) -> int:
-    return subscription.messages_out + sum(each.messages_out for each in subscription.consumers)
+def parts_of(broker: Broker, name: TopicName) -> Sequence[str]:
+    """Return the topics of which a partitioned topic, or the active part of a scalable topic, consists. Others: []."""
+    scalable = broker.cluster.scalable.find(name) if name.domain == SCALABLE else None
+    if scalable is not None:
+        return [str(scalable.segment_topic(segment)) for segment in scalable.layout.assignable()]
+    return [str(name.partition(index)) for index in range(broker.metadata.partitions_of(name))]
 
 
-def _subscription(subscription: Subscription, waiting: WaitingTimes) -> Json:
-    """Return why a subscription waits, in a few words."""
-    reason = "" if subscription.reason is None else subscription.reason.value
-    return {"subscription": subscription.name, "reason": reason, "since": waiting.since(subscription)}
-
-
-def _without_effect(broker: Broker) -> Iterator[tuple[str, WithoutEffect]]:
-    """Yield the settings that have no effect, with their places."""
-    yield from broker.metadata.without_effect
-    known = documented_keys()
-    yield from ((name, SETTING) for name in broker.cluster.dynamic.values if name not in known)
-    for topic in islice(broker.topics.loaded.values(), LOOKED_AT):
-        replicated = (each.name for each in topic.subscriptions.values() if each.replicated)
-        yield from ((f"{topic.name}/{name}", REPLICATED) for name in replicated)
-
-
-@route(
-    "GET", "/pulsarium/topic/{domain}/{tenant}/{namespace}/{topic}", needs=topic_operation("GET_STATS"), anywhere=True
-)
+@route("GET", "/pulsarium/topic/{domain}/{tenant}/{namespace}/{topic}", needs=GET_STATS, anywhere=True)
 async def get_topic(call: Call) -> HttpReply:
     """Return a topic, its producers, subscriptions and consumers, and why each subscription waits.
 
-    With Accept: text/event-stream, send the answer again when it changes. A topic that is not loaded stays so.
+    Those of a partitioned or scalable topic are sums over its parts. With Accept: text/event-stream, send the answer
+    again when it changes. A topic that is not loaded stays so.
     """
-    name = call.topic_anywhere
-    waiting = WaitingTimes()
-    return await shown(call, lambda: _topic(call, name, waiting))
+    broker, name = call.broker, call.topic_anywhere
+    if kind_of(broker, name) is None:
+        return json_reply({"reason": f"Topic {name} not found", "near": await _near(call, name)}, 404)
+    paces = Paces(call.rates, broker.clock.machine)
+    return await shown(call, lambda: _topic(call, name, paces))
 
 
-async def _topic(call: Call, name: TopicName, waiting: WaitingTimes) -> Json:
+async def _topic(call: Call, name: TopicName, paces: Paces) -> Json:
     broker, slice_ = call.broker, Slice()
-    answer: Json = {"name": str(name)}
+    watch = watch_of(broker)
+    await watch.samples.catch_up(slice_)
+    answer: Json = {"name": str(name), "kind": kind_of(broker, name)}
     partitions = broker.metadata.partitions_of(name)
     if partitions:
-        parts = [await _row(broker, str(name.partition(index)), 0, waiting, slice_) for index in range(partitions)]
-        return {**answer, "partitions": parts}
+        names = [str(name.partition(index)) for index in range(partitions)]
+        rows = [await row_of(broker, each, 0, watch, slice_) for each in names]
+        parts = dict(zip(names, range(partitions), strict=True))
+        return {**answer, **await page_of(broker, parts, watch, paces, slice_), "partitions": rows}
     scalable = broker.cluster.scalable.find(name) if name.domain == SCALABLE else None
     if scalable is not None:
-        segments = []
+        segments, of_segments = [], dict[str, int | str]()
         for segment in sorted(scalable.layout.segments.values(), key=lambda each: each.id):
-            row = await _row(broker, str(scalable.segment_topic(segment)), 0, waiting, slice_)
+            topic = scalable.segment_topic(segment)
+            of_segments[str(topic)] = SegmentName(name, segment.start, segment.end, segment.id).descriptor
+            row = await row_of(broker, str(topic), 0, watch, slice_)
             span = {"start": segment.start, "end": segment.end, "parents": list(segment.parents)}
             segments.append({**row, "id": segment.id, "active": segment.active, **span})
         explained = explain_scaling(scalable, broker.cluster.controllers.find(scalable)).text
-        return {**answer, "epoch": scalable.layout.epoch, "scaling": explained, "segments": segments}
-    if not (broker.topics.exists(name) or name.is_segment):
+        layout = {"epoch": scalable.layout.epoch, "scaling": explained, "segments": segments}
+        return {**answer, **await page_of(broker, of_segments, watch, paces, slice_), **layout}
+    if answer["kind"] is None:
         raise AdminError(404, f"Topic {name} not found")
-    topic: Topic | None = broker.topics.loaded.get(str(name))
-    if topic is None:
-        return {**answer, "loaded": False}
-    return {**answer, "loaded": True, **await summary_of(topic, waiting, slice_)}
+    if name.is_partition and broker.metadata.partitions_of(name.partitioned_name):
+        answer["partitionOf"] = str(name.partitioned_name)
+    return {**answer, **await page_of(broker, {str(name): None}, watch, paces, slice_)}
+
+
+async def _near(call: Call, name: TopicName) -> list[str]:
+    """Return topics with a name close to a missing one that the caller may look at."""
+    slice_, authorization = Slice(), call.broker.cluster.authorization
+    near = await near_names(str(name), await watch_of(call.broker).listing.rows(slice_), slice_)
+    if authorization is None:
+        return near
+    return [each for each in near if authorization.allows(call.principal, GET_STATS, of_topic(TopicName.parse(each)))]
+
+
+def kind_of(broker: Broker, name: TopicName) -> str | None:
+    """Return the kind of a topic in a word, or None for a topic that does not exist."""
+    if broker.metadata.partitions_of(name):
+        return "partitioned"
+    if name.is_segment:
+        return "segment"
+    if name.is_scalable and broker.cluster.scalable.find(name) is not None:
+        return "scalable"
+    if not broker.topics.exists(name):
+        return None
+    if not name.is_persistent:
+        return "nonPersistent"
+    return "partition" if name.is_partition else "topic"

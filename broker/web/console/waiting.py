@@ -24,16 +24,28 @@ class WaitingTimes:
 
         Progress is a move of the mark-delete position.
         """
-        if not isinstance(subscription, PersistentSubscription):
+        published = self._oldest(subscription)
+        if published is None:
             return 0
+        assert isinstance(subscription, PersistentSubscription)
+        return max(published, subscription.mark_delete_advanced_ms)
+
+    def age(self, subscription: Subscription) -> int:
+        """Return how many ms the oldest unacknowledged message has waited, by its publish time. 0: no backlog."""
+        published = self._oldest(subscription)
+        return 0 if not published else max(0, subscription.topic.now_ms() - published)
+
+    def _oldest(self, subscription: Subscription) -> int | None:
+        if not isinstance(subscription, PersistentSubscription):
+            return None
         cursor, ledger = subscription.cursor, subscription.topic.ledger
         if cursor.mark_delete >= ledger.last_confirmed:
-            return 0
+            return None
         first = ledger.next(cursor.mark_delete)
         known = self._published.get(subscription)
         if known is None or known[0] != first:
             known = self._published[subscription] = (first, publish_time(ledger, first))
-        return max(known[1], subscription.mark_delete_advanced_ms)
+        return known[1]
 
     def is_late(self, subscription: Subscription) -> bool:
         """Return whether messages, other than delayed ones, have waited for over a minute without progress."""

@@ -16,6 +16,7 @@ from pulsarium.broker.cluster import Broker
 from pulsarium.broker.jackson.errors import JsonError
 from pulsarium.broker.logs import PartLog
 from pulsarium.broker.model.errors import BrokerServiceError
+from pulsarium.broker.model.news import acting_for
 from pulsarium.broker.storage.interface import StorageError
 from pulsarium.broker.turn import Turn
 from pulsarium.broker.web.http.browser import check_type
@@ -50,6 +51,10 @@ log = PartLog("admin")
 
 METHODS_IN_PULSARS_ORDER = ("HEAD", "DELETE", "POST", "GET", "OPTIONS", "PUT")
 LAB = "/lab/"
+BY_HEADER = "x-pulsarium-by"
+"""Header of a request that says who acts. Without it, a program does."""
+BY = {"console": "person", "test": "test", "exploration": "exploration"}
+PROGRAM = "program"
 CHECK = "x-pulsarium-check"
 """Header of a request that only asks whether the caller may do it. The broker does nothing and answers 204."""
 
@@ -167,16 +172,17 @@ class Resource:
         if moved is not None:
             return moved
         turn, began = self._broker.turn, perf_counter()
-        turn.begin()
-        try:
-            reply, commit = handler(call), NotedCommit(turn)
-        finally:
-            turn.finish()
-            turn.stalls.took(perf_counter() - began, request.method, request.path)
-        if not isinstance(reply, HttpReply):
-            reply = await reply
-            commit = NotedCommit(turn)
-            turn.finish()
+        with acting_for(BY.get(request.headers.get(BY_HEADER, ""), PROGRAM)):
+            turn.begin()
+            try:
+                reply, commit = handler(call), NotedCommit(turn)
+            finally:
+                turn.finish()
+                turn.stalls.took(perf_counter() - began, request.method, request.path)
+            if not isinstance(reply, HttpReply):
+                reply = await reply
+                commit = NotedCommit(turn)
+                turn.finish()
         await commit.end()
         return reply
 

@@ -37,11 +37,32 @@ class Sockets(Protocol):
         ...
 
 
+class Beside(Protocol):
+    """A part that runs while the site answers."""
+
+    def begin(self) -> None:
+        """Run from now on."""
+        ...
+
+    def stop(self) -> None:
+        """Run no more."""
+        ...
+
+
 class Site:
     """The routes of one broker. It matches the encoded path, so that an encoded slash stays inside its part."""
 
-    def __init__(self, broker: Broker, routes: Iterable[tuple[Route, Handler]], sockets: Sockets | None = None) -> None:
-        """Answer by `routes`. `sockets` answers requests for another protocol on the connection."""
+    def __init__(
+        self,
+        broker: Broker,
+        routes: Iterable[tuple[Route, Handler]],
+        sockets: Sockets | None = None,
+        beside: Iterable[Beside] = (),
+    ) -> None:
+        """Answer by `routes`. `sockets` answers requests for another protocol on the connection.
+
+        What is `beside` the site begins and stops with it.
+        """
         self.broker = broker
         self._sockets = sockets
         config = broker.config
@@ -53,10 +74,15 @@ class Site:
         for path, handlers in by_path(routes, broker.profile):
             self._resources.add(path, Resource(broker, rates, handlers))
         self._nothing = Resource(broker, rates, {})
+        self._beside = (*beside,)
+        for each in self._beside:
+            each.begin()
 
     def stop(self) -> None:
-        """Stop the timer of the rates."""
+        """Stop the timer of the rates, and what is beside the site."""
         self._rates.stop()
+        for each in self._beside:
+            each.stop()
 
     async def answer(self, request: HttpRequest, until_sent: ExitStack) -> HttpReply:
         """Answer a request. Raise `ClientGone` when the client goes away.

@@ -16,7 +16,7 @@ from pulsarium.broker.web.lab.find import lab_of
 
 @route("GET", "/lab/live")
 async def get_live(call: Call) -> HttpReply:
-    """Return clock, faults, masks, captures and the counts of violations.
+    """Return clock, faults, masks, captures, the counts of violations, and the latest acts on the lab.
 
     With Accept: text/event-stream, send the answer again when it changes.
     """
@@ -31,6 +31,7 @@ async def get_live(call: Call) -> HttpReply:
             "masks": [mask_to_json(worn) for worn in lab.masks.worn],
             "captures": [capture_to_json(each) for each in lab.captures.all],
             "linter": {"running": lab.linter.running, "counts": dict(lab.linter.counts)},
+            "timeline": [act.to_json() for act in lab.acts],
         }
 
     return await shown(call, view)

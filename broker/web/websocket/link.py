@@ -92,7 +92,7 @@ class BrokerLink:
         self.consumers: dict[int, LinkEnd] = {}
         self.watches: dict[int, Changed] = {}
         self._session: Session = open_session(
-            broker, identity.address, self, identity.certificate, secure=identity.secure
+            broker, identity.address, self, identity.certificate, secure=identity.secure, over_websocket=True
         )
         hello = pb.CommandConnect(client_version=VERSION, protocol_version=PROTOCOL)
         if identity.method:

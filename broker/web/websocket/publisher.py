@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import random
 
-import mmh3
-
 from pulsarium.broker.web.websocket.link import BrokerFailure, BrokerLinks
 from pulsarium.broker.web.websocket.options import ProducerOptions
 from pulsarium.broker.web.websocket.topic_producer import Opened, OutgoingMessage, TopicProducer
+from pulsarium.proto.routing import java_hash, partition_murmur3
 from pulsarium.proto.topic_name import TopicName
 
 
@@ -46,7 +45,8 @@ class SocketPublisher:
         """Publish a message to the partition of its key, or to the next one."""
         count, metadata = len(self._targets), message.metadata
         if metadata.HasField("partition_key"):
-            index = hash_of(metadata.partition_key, murmur3=self._options.murmur3)
+            hash_of = partition_murmur3 if self._options.murmur3 else java_hash
+            index = hash_of(metadata.partition_key)
         else:
             if self._options.round_robin and not self._targets[self._turn % count].has_batch:
                 self._turn += 1
@@ -56,17 +56,6 @@ class SocketPublisher:
     def close(self) -> None:
         for target in self._targets:
             target.close()
-
-
-def hash_of(key: str, *, murmur3: bool) -> int:
-    """Return the hash of a key as in Java clients. The hash is never negative."""
-    if murmur3:
-        return mmh3.hash(key.encode(), 0, signed=False) & 0x7FFFFFFF
-    units = key.encode("utf-16-be")
-    value = 0
-    for high, low in zip(units[::2], units[1::2], strict=True):
-        value = (value * 31 + (high << 8 | low)) & 0xFFFFFFFF
-    return value & 0x7FFFFFFF
 
 
 def all_opened(count: int, opened: Opened) -> Opened:

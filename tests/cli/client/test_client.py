@@ -228,6 +228,54 @@ def test_an_encrypted_message_is_read_with_the_private_key(url: str, topic: str,
     assert "CryptoError" in refused.stderr
 
 
+ORDER = """{"type": "record", "name": "Order", "fields": [
+  {"name": "id", "type": "int"}, {"name": "by", "type": ["null", "string"], "default": null}]}"""
+
+
+@pytest.mark.parametrize(
+    ("options", "text", "shown"),
+    [
+        (("-vs", f"avro:{ORDER}"), '{"id": 7, "by": "Ada"}', "{by=Ada, id=7}"),
+        (("-vs", f"json:{ORDER}"), '{"id": 7}', "{id=7}"),
+        (("-vs", "string"), "text", "{value=text, type=class java.lang.String}"),
+    ],
+    ids=["avro", "json", "string"],
+)
+def test_texts_are_encoded_by_a_schema(url: str, topic: str, options: tuple[str, ...], text: str, shown: str) -> None:
+    result = run("--url", url, "produce", topic, "-s", "", "-m", text, *options)
+    assert result.exit_code == 0, result.stderr
+    ((_, _, content),) = done("--url", url, "read", topic, "-m", "earliest", "-st", "auto_consume")
+    assert content == shown
+
+
+def test_a_definition_comes_from_a_file(url: str, topic: str, tmp_path: Path) -> None:
+    (tmp_path / "order.avsc").write_text(ORDER)
+    schema = ("-vs", f"avro:{tmp_path / 'order.avsc'}")
+    assert run("--url", url, "produce", topic, "-m", '{"id": 7}', *schema).exit_code == 0
+
+
+@pytest.mark.parametrize("encoding", ["inline", "separated"])
+def test_pairs_are_encoded_by_two_schemas(url: str, topic: str, encoding: str) -> None:
+    pairs = ("-kvet", encoding, "-ks", f"json:{ORDER}", "-kvk", '{"id":1}', "-vs", f"avro:{ORDER}")
+    result = run("--url", url, "produce", topic, "-m", '{"id": 7}', *pairs)
+    assert result.exit_code == 0, result.stderr
+    ((_, _, content),) = done("--url", url, "read", topic, "-m", "earliest", "-st", "auto_consume")
+    assert content == "{key={id=1}, value={by=NULL, id=7}}"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"id": "7"}', 'id: expected a whole number, got "7"'),
+        ('{"id": 7,"by":1}', "is no JSON"),
+        ("{}", "id: it is missing; expected a whole number"),
+    ],
+)
+def test_a_text_that_does_not_fit_the_schema_names_the_place(text: str, said: str) -> None:
+    result = run("produce", "t", "-m", text, "-vs", f"avro:{ORDER}")
+    assert (result.exit_code, said in result.stderr) == (1, True), result.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
@@ -238,6 +286,11 @@ def test_an_encrypted_message_is_read_with_the_private_key(url: str, topic: str,
         ("produce t -m x -p y", 2, "--properties"),
         ("produce t -f /no/where", 1, "/no/where"),
         ("produce t -m x -vs json", 2, "--value-schema"),
+        ("produce t -m x -vs avro:/no/where", 2, "--value-schema: /no/where"),
+        ("produce t -m x -vs avro:{}", 2, "--value-schema"),
+        ("produce t -m x -ks x -kvet inline", 2, "--key-schema"),
+        ("produce t -m x -kvk a", 2, "--key-value-encoding-type"),
+        ("produce t -m x -kvk a -k b -kvet inline", 2, "--key-value-key"),
         ("produce t -m x -ekn a", 2, "--encryption-key-value"),
         ("produce t -m x -ekn a -ekv data:;base64,%%%", 2, "base64"),
         ("consume t", 2, "--subscription-name"),

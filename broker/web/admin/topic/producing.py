@@ -29,6 +29,7 @@ from pulsarium.broker.web.http.registry import DOMAINS, route
 from pulsarium.broker.web.http.reply import HttpReply, json_reply
 from pulsarium.proto import entry
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.json_values import avro_codec
 from pulsarium.proto.numbers import LONG_MAX, parse_number, unsigned
 from pulsarium.proto.topic_name import TopicName
 
@@ -158,13 +159,13 @@ def _publish_one(call: Call, index: int, target: TopicName, entry: bytes) -> dic
     if not there or index != target.partition_index:
         return {"errorMsg": NOT_OWNED, "messageId": str(index), "errorCode": 2, "schemaVersion": 0}
     try:
-        position = _append(topics.create(target), entry)
+        position = append_without_producer(topics.create(target), entry)
     except BrokerServiceError as error:
         return {"errorMsg": error.text, "messageId": str(index), "errorCode": 2, "schemaVersion": 0}
     return {"messageId": f"{position.ledger_id}:{position.entry_id}:{index}", "errorCode": 0, "schemaVersion": 0}
 
 
-def _append(topic: Topic, entry: bytes) -> Position:
+def append_without_producer(topic: Topic, entry: bytes) -> Position:
     """Publish an entry without deduplication: HTTP clients do not resend by themselves."""
     if topic.checks is not None:
         topic.checks.check_encryption(entry)
@@ -179,6 +180,7 @@ TYPES: Mapping[str, str] = {
     "BYTES": "None",
     "STRING": "String",
     "JSON": "Json",
+    "AVRO": "Avro",
     "BOOLEAN": "Bool",
     "INT8": "Int8",
     "INT16": "Int16",
@@ -291,6 +293,8 @@ def encode(text: str, info: Info) -> bytes:
             return struct.pack(FRACTIONS[info.type], float(text))
         if info.type == "BOOLEAN":
             return bytes([text.lower() == "true"])
+        if info.type == "AVRO":
+            return avro_codec(info.data).encode(json.loads(text))
         if info.type == "JSON":
             return json.dumps(json.loads(text), separators=(",", ":"), ensure_ascii=False).encode(errors="replace")
     except (ValueError, OverflowError, RecursionError, struct.error):

@@ -1,8 +1,9 @@
 // Acts: buttons that open a dialog, which shows the call and the command before it does anything.
 import { ACTS } from "./acts.js";
 import { get, mayCall, send } from "./api.js";
-import { html, useEffect, useRef, useState } from "./preact.js";
-import { restPath, Trouble } from "./parts.js";
+import { html, useEffect, useState } from "./html.js";
+import { Overlay, toast } from "./overlays.js";
+import { Code, many, restPath, Trouble } from "./parts.js";
 
 const FIRST = { text: "earliest", ledger: "-1", entry: "-1" };
 const END = { text: "latest", ledger: "9223372036854775807", entry: "9223372036854775807" };
@@ -88,9 +89,11 @@ export function PositionField({ label, value, onChange }) {
 
 // ---- fields and dialog
 
+// What the fields of an act begin with. An act on one message begins with the next one of the subscription.
 function started(act, given) {
+  const next = given.at || (given.next && act.fields.some((f) => f.kind === "position" && act.danger) && { how: "id", text: given.next });
   return Object.fromEntries(act.fields.map((field) => [field.name,
-    field.kind === "position" ? given.at || { how: field.default, text: "" } : field.default]));
+    field.kind === "position" ? next || { how: field.default, text: "" } : field.default]));
 }
 
 // The name of a new topic is entered without its namespace.
@@ -100,7 +103,7 @@ function named(field, value, given) {
   return field.kind === "scalable" ? whole("topic") : value;
 }
 
-function preview(act, values, given) {
+function filled(act, values, given) {
   const shown = { ...given };
   for (const field of act.fields) {
     const value = values[field.name];
@@ -116,18 +119,52 @@ function preview(act, values, given) {
 }
 
 export function Commands({ lines }) {
-  return html`<div>${lines.map(([what, text]) => html`<div class="small soft">${what}</div><pre>${text}</pre>`)}</div>`;
+  return html`<div>${lines.map(([what, text]) => html`<div class="small soft">${what}</div><${Code} text=${text}/>`)}</div>`;
 }
 
 export const callText = ({ method, path, body }) => `${method} ${path}` + (body === undefined ? "" : `\n${body}`);
 
-function Dialog({ act, given, onEnd }) {
-  const ref = useRef(), [values, set] = useState(started(act, given));
-  const [state, setState] = useState({});
-  useEffect(() => ref.current.showModal(), []);
-  const shown = preview(act, values, given);
+const TYPING_MS = 250, COUNTING = "Counting what it will touch…"; // shown at once, so that the buttons below do not move
+const MOVES = new Set(["seek", "rewind"]); // acts that a seek takes back
+const PREVIEWED = new Set(["subscription", "topic", "partitioned"]);
+
+// What the act will touch: the broker counts it, and changes nothing.
+function questionOf(act, shown) {
+  return JSON.stringify({ act: act.id, subscription: shown.subscription, ...Object.fromEntries(act.fields.map((field) => {
+    const value = shown[field.name];
+    return [field.name, field.kind === "position" ? value.text : field.kind === "number" ? Number(value) : value];
+  })) });
+}
+
+const touchedBy = async (topic, question) => (await send("POST", `pulsarium/preview/${restPath(topic)}`, question)).json();
+
+function usePreview(act, shown, topic) {
+  const asked = PREVIEWED.has(act.on) && topic ? questionOf(act, shown) : "", [state, set] = useState(asked ? { text: COUNTING } : {});
+  useEffect(() => {
+    if (!asked || asked.includes("LEDGER:ENTRY")) { set({}); return; }
+    let stale = false;
+    const timer = setTimeout(() => touchedBy(topic, asked).then((value) => stale || set(value), () => stale || set({})), TYPING_MS);
+    return () => { stale = true; clearTimeout(timer); };
+  }, [asked]);
+  return state;
+}
+
+function Touched({ value: { text, touched, unit, first, last, refused } }) {
+  if (!text && !refused) return null;
+  const line = (m) => html`<li><code>${m.id}</code> ${m.key !== undefined && html`<span class="badge">${m.key}</span>`} ${m.preview}</li>`;
+  return html`<div class="answer" data-touches><b class=${refused ? "bad" : ""}>${refused || text}</b>
+    ${touched > 0 && first && html`<ul class="small">${line(first)}${last && last.id !== first.id && html`${touched > 2 && html`<li class="soft">${many(touched - 2, unit === "entries" ? "entry" : "message", unit === "entries" ? "entries" : "messages")} between them</li>`}${line(last)}`}</ul>`}</div>`;
+}
+
+// What a person does when an act is refused, because clients use the object.
+const INSTEAD = { "delete": "delete-force", "delete-partitioned": "delete-partitioned-force", "unsubscribe": "unsubscribe-force" };
+
+export function Dialog({ act: first, given, onEnd }) {
+  const [act, change] = useState(first), other = ACTS.find((each) => each.id === INSTEAD[act.id]);
+  const [values, set] = useState(started(act, given)), [state, setState] = useState({});
+  const shown = filled(act, values, given), will = usePreview(act, shown, given.topic);
   const lookups = act.fields.filter((f) => f.kind === "position" && ["index", "time"].includes(values[f.name].how));
-  const run = async (event) => {
+  const run = async (event, close) => {
     event.preventDefault();
     setState({ busy: true });
     try {
@@ -136,28 +173,42 @@ function Dialog({ act, given, onEnd }) {
         if (field.kind === "position") found[field.name] = await resolved(field, values[field.name], given.topic);
       }
       const { method, path, body } = callOf(act, found);
-      const answer = await send(method, path, body);
-      const text = await answer.text();
-      setState({ done: text.length > 2000 ? text.slice(0, 2000) + "…" : text || `${answer.status}` });
+      const undo = MOVES.has(act.id) && undoOf(given, (await touchedBy(given.topic, questionOf(act, found)).catch(() => ({}))).undo);
+      const text = (await (await send(method, path, body)).text()).slice(0, 200);
+      toast(`Done: ${act.label}${text ? `: ${text}` : ""}`, undo);
+      close();
     } catch (error) {
       setState({ error });
     }
   };
   const on = given.subscription || given.topic || given.namespace || given.tenant || (given.id && `${act.on} ${given.id}`);
-  return html`<dialog ref=${ref} onClose=${onEnd} aria-labelledby="act-title">
-    <form class="form" onSubmit=${run}>
-      <h2 id="act-title">${act.label}${on && html` <small>${on}</small>`}</h2>
+  return html`<${Overlay} label=${act.label} onEnd=${onEnd}>${(close) => html`<form class="form" onSubmit=${(event) => run(event, close)}>
+      <h2>${act.label} ${on && html`<small>${on}</small>`}</h2>
       <p class=${act.danger ? "bad" : "soft"}>${act.about}</p>
       ${act.fields.map((field) => html`<${FieldOf} field=${field} value=${values[field.name]}
         onChange=${(value) => set({ ...values, [field.name]: value })}/>`)}
+      <${Touched} value=${will}/>
       <${Commands} lines=${[["The same on the command line:", commandOf(act, shown)],
         ["The REST call:", [...lookups.map((f) => `GET ${lookupOf(values[f.name], given.topic)}`),
           callText(callOf(act, shown))].join("\n")]]}/>
       <${Trouble} error=${state.error}/>
-      ${state.done !== undefined && html`<p class="fine" role="status">Done: ${state.done}</p>`}
+      ${state.error && other && html`<p>Clients use it. <button type="button" onClick=${() => { change(other); setState({}); }}>${other.label}…</button></p>`}
       <div class="row"><button class=${act.danger ? "danger" : "main"} disabled=${state.busy}>${act.label}</button>
-        <button type="button" onClick=${() => ref.current.close()}>${state.done === undefined ? "Cancel" : "Close"}</button></div>
-    </form></dialog>`;
+        <button type="button" onClick=${close}>Cancel</button></div>
+    </form>`}</${Overlay}>`;
+}
+
+// A seek back to the position before an act, or to those of all partitions.
+function undoOf({ topic, subscription }, former) {
+  if (!former) return null;
+  const seek = ACTS.find((act) => act.id === "seek"), places = Object.entries(former.positions || { [topic]: former.position });
+  const back = async () => {
+    for (const [on, position] of places) {
+      const [ledger, entry] = position.split(":"), { method, path, body } = callOf(seek, { topic: on, subscription, position: { text: position, ledger, entry } });
+      await send(method, path, body);
+    }
+  };
+  return { label: `Back to ${places.length === 1 ? places[0][1] : "the former positions"}`, act: back };
 }
 
 function FieldOf({ field, value, onChange }) {
@@ -174,16 +225,18 @@ function FieldOf({ field, value, onChange }) {
 
 // ---- buttons
 
+export const actsOf = (on, only) => ACTS.filter((act) => act.on === on && (!only || only.includes(act.id)));
+
 // The acts on one object. `given` has the names that its commands need; `role` is empty without authentication.
-export function Acts({ on, given, role, only }) {
-  const acts = ACTS.filter((act) => act.on === on && (!only || only.includes(act.id)));
-  const [chosen, choose] = useState(null), [refused, setRefused] = useState(new Set());
+// With `first`, those acts are shown, and the others behind “More”.
+export function Acts({ on, given, role, only, first }) {
+  const acts = actsOf(on, only), [chosen, choose] = useState(null), [refused, setRefused] = useState(new Set());
   const names = JSON.stringify(given);
   useEffect(() => {
     if (!role) { setRefused(new Set()); return; }
     let stale = false;
     const ask = async (act) => {
-      const { method, path } = callOf(act, preview(act, started(act, given), given));
+      const { method, path } = callOf(act, filled(act, started(act, given), given));
       if (!(await mayCall(method, path))) return act.id;
     };
     Promise.all(acts.map(ask)).then((found) => stale || setRefused(new Set(found.filter(Boolean))));
@@ -192,8 +245,9 @@ export function Acts({ on, given, role, only }) {
   const button = (act) => html`<button key=${act.id} type="button" class=${act.danger ? "danger" : ""} data-act=${act.id}
     disabled=${refused.has(act.id)} title=${refused.has(act.id) ? `The role ${role} may not do this.` : act.about}
     onClick=${() => choose(act)}>${act.label}</button>`;
-  return html`<div class="row">${acts.map(button)}
+  const ordered = [...acts.filter((act) => !act.danger), ...acts.filter((act) => act.danger)], shown = first ? first.flatMap((id) => ordered.filter((act) => act.id === id)) : ordered;
+  const rest = ordered.filter((act) => !shown.includes(act));
+  return html`<div class="row">${shown.map(button)}${rest.length > 0 && html`<details class="more"><summary>More…</summary>${rest.map(button)}</details>`}
     ${acts.length > 0 && refused.size === acts.length && html`<span class="soft">Read only: the role ${role} may change nothing here.</span>`}
     ${chosen && html`<${Dialog} act=${chosen} given=${given} onEnd=${() => choose(null)}/>`}</div>`;
 }
-

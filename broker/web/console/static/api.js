@@ -1,8 +1,8 @@
 // Calls of the broker, and its streams of changes. Everything goes to the broker that sent this page.
-import { useEffect, useRef, useState } from "./preact.js";
+import { useEffect, useState } from "./html.js";
 
 const TOKEN = "pulsarium.token"; // in the tab's own storage, sent as a header, never in a URL
-const AGAIN_MS = 2000;
+const AGAIN_MS = [1000, 2000, 4000, 8000, 15000]; // between attempts to reach the broker
 
 export const session = {
   get token() { return sessionStorage.getItem(TOKEN) || ""; },
@@ -13,21 +13,24 @@ export class Refused extends Error {
   constructor(status, reason) {
     super(explained(status, reason));
     this.status = status;
+    this.isTokenRefused = isTokenRefused(status, reason);
   }
 }
 
+// Pulsar answers 401 for two things with two remedies: to a caller whom it does not know, and to a role without a right.
+const isTokenRefused = (status, reason) => status === 401 && ["Authentication required", "Unauthorized"].includes(reason);
+
 function explained(status, reason) {
-  if (status === 401 && (!session.token || reason === "Authentication required")) {
-    return `401: the broker asks who you are. Enter a token with “Sign in” at the top of the page. (${reason})`;
-  }
-  if (status === 401 || status === 403) {
-    return `${status}: your role may not do this. Ask an administrator for the permission, or sign in with another token. (${reason})`;
-  }
+  if (status === 401 && !session.token) return `The broker asks who you are. Press “Sign in”, and enter a token. (401: ${reason})`;
+  if (isTokenRefused(status, reason)) return `The broker does not accept your token. Sign in with another one. (401: ${reason})`;
+  if (status === 401 || status === 403) return `Your role may not do this. Ask an administrator for the permission, or sign in with another token. (${status}: ${reason})`;
+  if (status === 0) return `The broker at ${location.host} does not answer (${reason}). Is it running?`;
   return `${status}: ${reason}`;
 }
 
 function headersOf(more = {}) {
-  return session.token ? { Authorization: `Bearer ${session.token}`, ...more } : more;
+  const by = { "X-Pulsarium-By": "console", ...more };
+  return session.token ? { Authorization: `Bearer ${session.token}`, ...by } : by;
 }
 
 // A body is a text of JSON, because numbers of 64 bits do not fit into those of JavaScript.
@@ -38,10 +41,16 @@ export async function send(method, path, body, more = {}) {
   try {
     answer = await fetch(path.replace(/^\//, ""), { method, headers, body, cache: "no-store" });
   } catch {
-    throw new Refused(0, "the broker does not answer; is it running?");
+    throw new Refused(0, "no connection");
   }
-  if (!answer.ok) throw new Refused(answer.status, reasonOf(await answer.text(), answer.statusText));
+  if (!answer.ok) throw await refusal(answer);
   return answer;
+}
+
+async function refusal(answer) {
+  const text = await answer.text(), error = new Refused(answer.status, reasonOf(text, answer.statusText));
+  try { Object.assign(error, { details: JSON.parse(text) }); } catch { /* a text */ }
+  return error;
 }
 
 export async function get(path) {
@@ -52,7 +61,7 @@ export async function get(path) {
 function reasonOf(text, otherwise) {
   try {
     const found = JSON.parse(text);
-    return found.reason || found.message || text;
+    return found.reason || found.message || found.error || text;
   } catch {
     return text && !text.startsWith("<") ? text : otherwise;
   }
@@ -61,7 +70,7 @@ function reasonOf(text, otherwise) {
 async function* events(path, signal) {
   const headers = headersOf({ Accept: "text/event-stream" });
   const answer = await fetch(path.replace(/^\//, ""), { headers, signal, cache: "no-store" });
-  if (!answer.ok) throw new Refused(answer.status, reasonOf(await answer.text(), answer.statusText));
+  if (!answer.ok) throw await refusal(answer);
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
   for (;;) {
@@ -81,7 +90,7 @@ async function* events(path, signal) {
 export function useLive(path) {
   const [state, set] = useState({ path });
   useEffect(() => {
-    let stop = new AbortController(), timer;
+    let stop = new AbortController(), timer, failures = 0;
     const close = () => { stop.abort(); clearTimeout(timer); };
     const look = () => {
       close();
@@ -89,17 +98,20 @@ export function useLive(path) {
       if (!document.hidden) open(stop);
     };
     const open = async (stop) => {
+      let wait = AGAIN_MS[0];
       try {
         for await (const [kind, value] of events(path, stop.signal)) {
-          if (kind === "refused") throw new Refused(value.status, value.reason);
+          if (kind === "refused") throw Object.assign(new Refused(value.status, value.reason), { details: value });
+          failures = 0;
           set({ path, value, at: performance.now() });
         }
       } catch (error) {
         if (stop.signal.aborted) return;
-        const told = error instanceof Refused ? error : new Refused(0, "the broker does not answer");
-        set((old) => ({ ...old, path, error: told }));
+        const told = error instanceof Refused ? error : new Refused(0, "no connection");
+        wait = AGAIN_MS[Math.min(failures++, AGAIN_MS.length - 1)];
+        set((old) => ({ ...old, path, error: told, againAt: Date.now() + wait }));
       }
-      if (!stop.signal.aborted) timer = setTimeout(() => open(stop), AGAIN_MS);
+      if (!stop.signal.aborted) timer = setTimeout(() => open(stop), wait);
     };
     set({ path });
     look();
@@ -126,25 +138,6 @@ export function useGet(path, again = []) {
     return () => { stale = true; };
   }, [path, session.token, ...again]);
   return state.path === path ? state : {};
-}
-
-// Rates a second of counters, by their names, between two values of a stream.
-export function useRates(at, counters) {
-  const kept = useRef({ at: 0, counters: {}, rates: {} });
-  const [, redraw] = useState(0);
-  if (at && at !== kept.current.at) {
-    const seconds = (at - kept.current.at) / 1000, rates = {};
-    for (const [name, count] of Object.entries(counters)) {
-      const before = kept.current.counters[name];
-      rates[name] = before === undefined || !kept.current.at ? 0 : Math.max(0, count - before) / seconds;
-    }
-    kept.current = { at, counters, rates };
-  }
-  useEffect(() => {
-    const timer = setTimeout(() => { kept.current.rates = {}; redraw((n) => n + 1); }, 3000);
-    return () => clearTimeout(timer);
-  }, [at]);
-  return (name) => kept.current.rates[name] || 0;
 }
 
 const allowed = new Map(); // by token, method and path

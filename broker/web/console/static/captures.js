@@ -1,7 +1,7 @@
 // A capture: its newest frames, decoded by the broker, and its files.
 import { Acts } from "./act.js";
 import { send } from "./api.js";
-import { html, useEffect, useRef, useState } from "./preact.js";
+import { html, useEffect, useRef, useState } from "./html.js";
 import { download, number, Table, Trouble } from "./parts.js";
 
 const SHOWN = 200;

@@ -1,7 +1,7 @@
 // Versions of a topic's schema, and what changed between two of them.
 import { Acts } from "./act.js";
 import { useGet } from "./api.js";
-import { html, useState } from "./preact.js";
+import { html, useState } from "./html.js";
 import { instant, restPath, Trouble } from "./parts.js";
 
 export function Schemas({ name, role }) {

@@ -1,8 +1,8 @@
 // The segments of a scalable topic: each below the segments that it was made from, over the range of hashes.
-import { html } from "./preact.js";
+import { html } from "./html.js";
 import { Facts, topicHref } from "./parts.js";
 
-const WIDTH = 800, HEIGHT = 46, BAR = 28, HASHES = 65536;
+const WIDTH = 1100, HEIGHT = 46, BAR = 28, HASHES = 65536;
 
 export function Segments({ value }) {
   const rows = new Map();
@@ -21,7 +21,7 @@ export function Segments({ value }) {
     <${Facts} of=${[[active, "active"], [value.segments.length - active, "sealed"], [value.epoch, "epoch"]]}/>
     <p class="why">Scaling: ${value.scaling}.</p>
     <svg class="drawn" viewBox="0 0 ${WIDTH} ${height}" role="group" aria-label="Segments by the range of their hashes, children below parents">
-      ${value.segments.flatMap((s) => s.parents.filter((id) => byId.has(id)).map((id) => html`<path class="edge"
+      ${value.segments.flatMap((s) => s.parents.filter((id) => byId.has(id)).map((id) => html`<path class="link"
         d="M ${middle(byId.get(id))} ${rows.get(id) * HEIGHT + BAR} L ${middle(s)} ${rows.get(s.id) * HEIGHT}"/>`))}
       ${value.segments.map((s) => html`<a href=${topicHref(s.name)} aria-label="segment ${s.id}, ${s.active ? "active" : "sealed"}, hashes ${s.start} to ${s.end}">
         <rect class=${s.active ? "active" : "ledger"} x=${x(s.start) + 1} y=${rows.get(s.id) * HEIGHT} width=${Math.max(2, x(s.end + 1) - x(s.start) - 2)} height=${BAR} rx="4"/>

@@ -1,9 +1,9 @@
 // The ledgers of a topic as a line of entries, and below it the position of each cursor.
 import { useGet } from "./api.js";
-import { html } from "./preact.js";
+import { html } from "./html.js";
 import { Facts, many, number, restPath, size, Table, Trouble } from "./parts.js";
 
-const WIDTH = 800, LEFT = 0, BAR = 20, ROW = 44, MOST_RANGES = 500;
+const WIDTH = 1100, LEFT = 0, BAR = 20, ROW = 44, MOST_RANGES = 500;
 
 // `individuallyDeletedMessages` is "[(3:1..3:4],(3:6..3:9]]": ranges that are open below and closed above.
 function rangesOf(text) {
@@ -38,8 +38,8 @@ export function Storage({ name, topic }) {
   const height = 40 + cursors.length * ROW;
   return html`<section class="card"><${Facts} of=${[[number(value.numberOfEntries), "entries"], [size(value.totalSize), "stored"],
       [value.lastConfirmedEntry, "last confirmed"], [value.state, ""]]}/>
-    <p class="small soft"><b class="fine">■</b> before the mark-delete position, <b class="rangeskey">■</b> individually acknowledged (thin: a part of a batch),
-      <b class="amber">■</b> not acknowledged, │ read position</p>
+    <p class="small soft"><b class="key-acked">■</b> before the mark-delete position, <b class="key-ranges">■</b> individually acknowledged (thin: a part of a batch),
+      <b class="key-left">■</b> not acknowledged, │ read position</p>
     <svg class="drawn" viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="Ledgers and cursors of the topic">
       ${ledgers.map((l) => html`<g><rect class="ledger" x=${x(l.start)} y="0" width=${Math.max(2, x(l.start + l.count) - x(l.start))} height=${BAR}/>
         <text x=${x(l.start) + 4} y="14">${l.ledgerId}</text></g>`)}
@@ -51,13 +51,13 @@ export function Storage({ name, topic }) {
             width=${Math.max(1, x(at(to)) - x(at(from)))} height="12"/>`)}
           ${(batchesOf(topic, cursor)).map((b) => html`<rect class="part" x=${x(at(parsed(b.id)))} y=${y + 17}
             width=${Math.max(2, x(1))} height="6"/>`)}
-          <path class="edge" d="M ${x(read)} ${y + 10} V ${y + 30}"/></g>`;
+          <path class="link" d="M ${x(read)} ${y + 10} V ${y + 30}"/></g>`;
       })}</svg></section>
-    <section class="card"><${Table} label="Cursors" rows=${cursors} columns=${[["Cursor", ([name]) => name],
+    <section class="card flush"><h3>Cursors</h3><${Table} label="Cursors" rows=${cursors} columns=${[["Cursor", ([name]) => name],
       ["Mark-delete position", ([, c]) => c.markDeletePosition], ["Read position", ([, c]) => c.readPosition],
-      ["Individually acknowledged", ([, c]) => html`${number(c.totalNonContiguousDeletedMessagesRange)} ranges <code class="small">${(c.individuallyDeletedMessages || "").slice(0, 300)}</code>`],
+      ["Individually acknowledged", ([, c]) => html`${many(c.totalNonContiguousDeletedMessagesRange, "range")} <code class="small">${(c.individuallyDeletedMessages || "").slice(0, 300)}</code>`],
       ["Partly acknowledged batches", ([name]) => batchesOf(topic, name).map((b) => html`<div><b>${b.id}</b> ${many(b.left, "message")} left</div>`)], ["Saved in", ([, c]) => (c.cursorLedger > 0 ? `ledger ${c.cursorLedger}` : "metadata")]]}/>
-    <${Table} label="Ledgers" rows=${ledgers} columns=${[["Ledger", (l) => l.ledgerId], ["Entries", (l) => number(l.count), true],
-      ["Size", (l) => size(l.size), true], ["State", (l) => (l.open ? "open" : "closed")]]}/>
-    <div class="small soft">pulsarium admin topics stats-internal ${name} · GET ${path}</div></section>`;
+    </section><section class="card flush"><h3>Ledgers</h3><${Table} label="Ledgers" rows=${ledgers} columns=${[["Ledger", (l) => l.ledgerId], ["Entries", (l) => number(l.count), true],
+      ["Size", (l) => size(l.size), true], ["State", (l) => (l.open ? "open" : "closed")]]}/></section>
+    <div class="small soft">pulsarium admin topics stats-internal ${name} · GET ${path}</div>`;
 }

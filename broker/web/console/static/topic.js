@@ -1,115 +1,84 @@
-// One topic: its clients and subscriptions, and why each subscription waits.
+// The page of a topic, also of one with partitions or segments: what moves, and the tabs about it.
 import { Acts } from "./act.js";
-import { get, useRates } from "./api.js";
+import { Chart, newest, Range, Shares, Tiles, useSamples } from "./charts.js";
+import { html, useState } from "./html.js";
 import { Messages } from "./messages.js";
 import { Policies } from "./policies.js";
-import { html, useEffect, useRef, useState } from "./preact.js";
 import { Publish } from "./publish.js";
 import { Schemas } from "./schemas.js";
 import { Segments } from "./segments.js";
 import { Storage } from "./storage.js";
-import { Ago, Facts, many, number, partsOf, pretty, rate, shortName, size, Span, Table, Tabs, topicHref, TopicLink,
-  Trouble } from "./parts.js";
+import { Subscriptions } from "./subscriptions.js";
+import { Address, Ago, Badge, compact, Copied, Empty, many, number, partsOf, partsText, rate, shortName, size, Skeleton, Table, Tabs, topicHref, TopicLink, Trouble } from "./parts.js";
 
-const TABS = ["clients", "messages", "storage", "schema", "policies"];
-const CAUGHT_UP = "everything was delivered";
+const TABS = [["subscriptions", "Subscriptions"], ["messages", "Messages"], ["clients", "Producers"], ["storage", "Storage"], ["schema", "Schema"], ["policies", "Policies"], ["acts", "Acts"]];
+const WITHOUT = { scalable: ["messages", "storage"], partitioned: ["storage"] };
 
-export function Topic({ live, name, tab, query }) {
-  const { domain, tenant, namespace } = partsOf(name), { value, error, at } = live;
-  const on = !value ? "" : value.partitions ? "partitioned" : value.segments ? "scalable" : "topic";
-  const tabs = TABS.filter((each) => on === "topic" || each === "clients" || each === "policies" || each === "schema");
-  return html`<p class="small"><a href="#/topics">Topics</a> / <a href="#/namespace/${encodeURIComponent(tenant)}/${encodeURIComponent(namespace)}">${tenant}/${namespace}</a></p>
-    <h2>${shortName(name)} ${domain !== "persistent" && html`<small>${domain}</small>`}
-      ${value && value.terminated && html`<small class="amber">terminated</small>`}</h2>
-    <${Tabs} label="About the topic" chosen=${tab} of=${tabs.map((each) => [each, topicHref(name, each)])}/>
+export function Topic({ live: { value, error, at }, name, tab, query }) {
+  const [publishing, publish] = useState(null);
+  if (!value) return error ? html`<${Missing} name=${name} error=${error}/>` : html`<${Skeleton}/>`;
+  const on = value.kind === "partitioned" || value.kind === "scalable" ? value.kind : "topic";
+  const tabs = TABS.filter(([each]) => !(WITHOUT[on] || []).includes(each));
+  const counts = { subscriptions: value.subscriptionCount, clients: value.producerCount };
+  return html`<div class="head"><h2>${shortName(name)}</h2><${Copied} text=${name} label="Copy name"/>
+      ${value.partitions && html`<${Badge} state="accent">${many(value.partitions.length, "partition")}</${Badge}>`}
+      ${value.segments && html`<${Badge} state="accent">${many(value.segments.filter((s) => s.active).length, "active segment")}</${Badge}>`}
+      ${partsOf(name).domain === "non-persistent" && html`<${Badge}>not persistent</${Badge}>`}
+      ${value.terminated && html`<${Badge} state="waits">terminated</${Badge}>`} ${value.loaded === false && html`<${Badge}>not loaded</${Badge}>`}
+      <span class="grow"></span>${on !== "scalable" && html`<button class="main" onClick=${() => publish({})}>Publish a message</button>`}</div>
+    <${Tabs} label="About the topic" chosen=${tab} of=${tabs.map(([each, title]) => [each, topicHref(name, ...(each === "subscriptions" ? [] : [each])),
+      html`${title}${counts[each] > 0 && html` <span class="badge">${number(counts[each])}</span>`}`])}/>
     <${Trouble} error=${error}/>
-    ${value && (tab === "messages" ? html`<${Messages} name=${name} topic=${value} query=${query}/>`
+    ${tab === "messages" ? html`<${Messages} name=${name} topic=${value} query=${query} onPublish=${publish}/>`
+      : tab === "clients" ? html`<${Producers} value=${value} name=${name}/>`
       : tab === "storage" ? html`<${Storage} name=${name} topic=${value}/>`
       : tab === "schema" ? html`<${Schemas} name=${name} role=${value.role}/>`
       : tab === "policies" ? html`<${Policies} of=${{ topic: name }} role=${value.role}/>`
-      : html`<${Clients} name=${name} value=${value} at=${at} on=${on}/>`)}`;
+      : tab === "acts" ? html`<section class="card"><h3>Acts on the topic</h3><${Acts} on=${on} given=${{ topic: name }} role=${value.role}/></section>`
+      : html`<${Moves} name=${name} value=${value} at=${at} on=${on}/><${Subscriptions} name=${name} value=${value} at=${at} query=${query} on=${on}/>`}
+    ${publishing && html`<${Publish} name=${name} role=${value.role} start=${publishing} onEnd=${() => publish(null)}/>`}`;
 }
 
-function Clients({ name, value, at, on }) {
-  const counters = { in: value.messagesIn || 0 };
-  for (const s of value.subscriptions || []) {
-    counters["s" + s.name] = s.messagesOut;
-    for (const c of s.consumers) counters["c" + s.name + "\n" + c.name + c.id] = c.messagesOut;
-  }
-  const rates = useRates(at, counters);
-  return html`${on === "partitioned" && html`<${Parts} title="Partitions" rows=${value.partitions}/>`}
+function Missing({ name, error }) {
+  if (error.status !== 404) return html`<${Trouble} error=${error}/>`;
+  const near = (error.details && error.details.near) || [];
+  return html`<section class="card"><${Empty} title=${`There is no topic ${shortName(name)}`}>
+    ${near.length > 0 && html`<p>Names that are close:</p><div class="row">${near.map((each) => html`<${TopicLink} name=${each}/>`)}</div>`}
+    <p>A client that uses the name creates the topic, where the policy of the namespace allows it.</p><a href="#/topics">All topics</a></${Empty}></section>`;
+}
+
+function Moves({ name, value, at, on }) {
+  const [step, setStep] = useState("1"), samples = useSamples({ topic: name }, step, at);
+  const now = (of, otherwise) => newest(samples, of) ?? otherwise;
+  const late = new Set((value.subscriptions || []).flatMap((s) => (s.parts || []).filter((p) => p.late).map((p) => p.part)));
+  const backlogs = value.partitions && value.partitions.map((p) => p.backlog || 0), ins = value.partitions && value.partitions.map((p) => p.messagesIn || 0);
+  return html`<${Tiles} samples=${samples} of=${[["In", rate(now("in", value.in)).replace("/s", ""), "messages/s", "in", "one"], ["Out", rate(now("out", value.out)).replace("/s", ""), "messages/s", "out", "two"],
+      ["Backlog", compact(now("backlog")), "messages", "backlog", "three"], ["Unacknowledged", compact(now("unacked")), "messages", "unacked", "three"],
+      ["Published", compact(value.messagesIn), "messages"], ["Stored", size(value.storageSize), "", "storage", "one"]]}/>
+    ${samples && samples.times.length > 1 && html`<div class="grid"><section class="card"><${Chart} title="Messages a second" height=${96} times=${samples.times} lines=${[["in", samples.in], ["out", samples.out]]} format=${(n) => (n < 10 ? String(Math.round(n * 10) / 10) : compact(n))}/></section>
+      <section class="card"><${Chart} title="Backlog" height=${96} times=${samples.times} lines=${[["backlog", samples.backlog]]} extra=${html`<${Range} value=${step} onChange=${setStep}/>`}/></section></div>`}
+    ${on === "partitioned" && html`<div class="grid"><section class="card"><h3>Published to each partition</h3><${Shares} topic=${name} values=${ins} what="Published messages"/></section>
+      <section class="card"><h3>Backlog of each partition</h3><${Shares} topic=${name} values=${backlogs} late=${late} what="Backlog"/></section></div>`}
     ${on === "scalable" && html`<${Segments} value=${value}/><${Parts} title="Segments" rows=${value.segments}/>`}
-    ${on === "topic" && (value.loaded ? html`<${Loaded} name=${name} value=${value} rates=${rates}/>`
-      : html`<p class="note">The topic is not loaded: no client has used it since the broker started.</p>`)}
-    <section class="card"><h3>Acts on the topic</h3><${Acts} on=${on} given=${{ topic: name }} role=${value.role}/></section>
-    ${on !== "scalable" && html`<${Publish} name=${name} role=${value.role}/>`}`;
+    ${value.loaded === false && html`<p class="note card">The topic is not loaded: no client has used it since the broker started.</p>`}`;
 }
 
 function Parts({ title, rows }) {
   const of = (cell) => (row) => (row.loaded ? cell(row) : "");
-  return html`<section class="card"><h3>${title}</h3><${Table} label=${title} rows=${rows} late=${(row) => row.late} columns=${[
-    ["Name", (row) => html`<${TopicLink} name=${row.name}/> <span class="soft small">${row.loaded ? "" : "not loaded"}${row.active === false ? " sealed" : ""}</span>
+  return html`<section class="card flush"><h3>${title}</h3><${Table} label=${title} rows=${rows} late=${(row) => row.late} columns=${[
+    ["Name", (row) => html`<${TopicLink} name=${row.name}/> ${!row.loaded && html`<span class="soft small">not loaded</span>`} ${row.active === false && html`<${Badge}>sealed</${Badge}>`}
       ${row.late && html`<div class="why late small"><b>${row.late.subscription}</b> waits: ${row.late.reason}</div>`}`],
     ["Producers", of((row) => number(row.producers)), true], ["Published", of((row) => number(row.messagesIn)), true],
     ["Consumers", of((row) => number(row.consumers)), true], ["Backlog", of((row) => number(row.backlog)), true],
     ["Stored", of((row) => size(row.storageSize)), true]]}/></section>`;
 }
 
-function Loaded({ name, value, rates }) {
-  return html`${value.subscriptions.map((s) => html`<${Subscription} key=${s.name} name=${name} s=${s} rates=${rates} role=${value.role}/>`)}
-    ${!value.subscriptions.length && html`<p class="note">No subscriptions: what is published is not kept for anyone.</p>`}
-    ${value.subscriptionCount > value.subscriptions.length && html`<p class="note">and ${many(value.subscriptionCount - value.subscriptions.length, "more subscription")}</p>`}
-    <section class="card"><h3>Producers</h3>
-      <${Facts} of=${[[number(value.messagesIn), "published"], [rate(rates("in")), "in"],
-        value.storageSize !== null && [size(value.storageSize), "stored"], value.entries !== null && [number(value.entries), "entries"]]}/>
-      <${Table} label="Producers" rows=${value.producers} empty="No producer is connected." columns=${[
-        ["Name", (p) => p.name], ["Address", (p) => p.address], ["Client", (p) => p.client || "–"],
-        ["Connected", (p) => html`<${Ago} ms=${p.connectedMs}/>`]]}/>
-      ${value.producerCount > value.producers.length && html`<p class="note">and ${many(value.producerCount - value.producers.length, "more producer")}</p>`}
-    </section>`;
-}
 
-// What the reason means for a person who looks at it for the first time.
-function line(s) {
-  if (s.backlog === null) return null;
-  if (!s.backlog) return ["fine", "Nothing waits: the backlog is empty."];
-  if (s.reason !== CAUGHT_UP) return [s.late || s.backlog > s.delayed ? "late" : "", `Waits: ${s.reason}.`];
-  if (s.delayed >= s.backlog) return ["", `${many(s.delayed, "message")} wait for the time of delivery.`];
-  if (s.late) return ["late", "Waits: everything was delivered, but the consumers have not acknowledged it."];
-  return ["", "Everything was delivered; acknowledgements are awaited."];
+function Producers({ value, name }) {
+  const producers = value.producers || [];
+  return html`<section class="card flush"><${Table} label="Producers" rows=${producers} empty="No producer is connected." keyOf=${(p) => p.name + p.id} columns=${[
+      ["Name", (p) => p.name], ["In", (p) => rate(p.in), true], ["Address", (p) => html`<${Address} of=${p.address}/>`], ["Client", (p) => p.client || "–"],
+      ...(value.partitions ? [["Partitions", (p) => partsText(p.parts)]] : []), ["Connected", (p) => html`<${Ago} ms=${p.connectedMs}/>`]]}/>
+    ${value.producerCount > producers.length && html`<p class="note small">and ${many(value.producerCount - producers.length, "more producer")}</p>`}</section>
+    <p class="small soft">pulsarium admin topics stats ${name}</p>`;
 }
-
-function Subscription({ name, s, rates, role }) {
-  const [why, setWhy] = useState(null), said = line(s), moves = useRef();
-  // Opened when the subscription is late and never closed again: a dialog of it may be open when the backlog is gone.
-  useEffect(() => { if (s.late && moves.current) moves.current.open = true; }, [s.late]);
-  const ask = async () => {
-    const path = `/lab/why?${new URLSearchParams({ topic: name, subscription: s.name })}`;
-    try { setWhy({ path, value: await get(path) }); } catch (error) { setWhy({ path, error }); }
-  };
-  return html`<article class="card ${s.late ? "late" : ""}" data-subscription=${s.name}>
-    <h3>${s.name} <small>${s.type === "None" ? "no consumer yet" : s.type}${s.durable ? "" : ", not durable"}</small></h3>
-    ${said && html`<p class="why ${said[0]}" data-why><b>${said[1]}</b>
-      ${s.late && html` <span class="small">No progress for <${Span} ms=${s.since}/>.</span>`}</p>`}
-    <${Facts} of=${[s.backlog !== null && [number(s.backlog), "backlog"], s.delayed > 0 && [number(s.delayed), "delayed"],
-      [number(s.unacked), "unacknowledged"], [number(s.messagesOut), "delivered"], [rate(rates("s" + s.name)), "out"],
-      s.markDelete && [s.markDelete, "mark-delete position"], s.readPosition && [s.readPosition, "read position"]]}/>
-    <${Table} label="Consumers of ${s.name}" rows=${s.consumers} empty="No consumer is connected." keyOf=${(c) => c.name + c.id} columns=${[
-      ["Consumer", (c) => html`${c.name || "(no name)"}${s.active === c.name && s.active ? html` <b class="small">active</b>` : ""}`],
-      ["Permits", (c) => html`<span class=${c.permits > 0 ? "" : "amber"}>${number(c.permits)}</span>`, true],
-      ["Unacknowledged", (c) => html`<span class=${c.blocked ? "amber" : ""}>${number(c.unacked)}${c.blocked ? " (limit)" : ""}</span>`, true],
-      ["Delivered", (c) => number(c.messagesOut), true], ["Out", (c) => rate(rates("c" + s.name + "\n" + c.name + c.id)), true],
-      ["Last delivery", (c) => html`<${Ago} ms=${c.consumedMs}/>`],
-      ["Last acknowledgement", (c) => html`<span class=${!c.ackedMs && c.unacked && s.late ? "amber" : ""}><${Ago} ms=${c.ackedMs}/></span>`],
-      ["Address", (c) => html`${c.address}${c.writable ? "" : html` <b class="amber">does not read</b>`}`], ["Client", (c) => c.client || "–"]]}/>
-    ${s.consumerCount > s.consumers.length && html`<p class="note">and ${many(s.consumerCount - s.consumers.length, "more consumer")}</p>`}
-    ${s.backlog > 0 && html`<div class="row"><button class="main" data-ask-why onClick=${ask}>Why is the next message not delivered?</button>
-      <a href=${topicHref(name, "messages") + `?${new URLSearchParams({ subscription: s.name, start: "next" })}`}>See the messages that wait</a></div>`}
-    ${why && html`<div role="status" data-answer>${why.error ? html`<${Trouble} error=${why.error}/>` : html`<p class="why"><b>${why.value.text}.</b></p>
-      <details><summary>Facts</summary><pre>${pretty(why.value.details)}</pre></details>`}
-      <div class="small soft">pulsarium why ${name} ${s.name} · GET ${why.path}</div></div>`}
-    ${s.backlog !== null && html`<details ref=${moves}><summary>Move on: skip, seek, clear…</summary>
-      <${Acts} on="subscription" given=${{ topic: name, subscription: s.name }} role=${role}/></details>`}
-  </article>`;
-}
-

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from pulsarium.broker.expression import DEEPEST, LONGEST, ExpressionError, FrameField, parse
 from pulsarium.broker.lab.faults import Drop, FaultError, Faults
-from pulsarium.broker.lab.faults.expression import DEEPEST, LONGEST, ExpressionError, FrameField, parse
 from pulsarium.proto import batch, compression, entry
 from pulsarium.proto.compression import compress
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -25,8 +25,9 @@ FRAME: dict[str, list[Any]] = {
     "data": [b"\x00\xff"],
     "many": [1, 2, 3],
     "absent": [],
+    "any": ["a", 5, 0.5, True, None, {"b": 1}, [1]],
 }
-KINDS = {"text": str, "ratio": float, "yes": bool, "no": bool, "data": bytes, "absent": str}
+KINDS = {"any": object, "text": str, "ratio": float, "yes": bool, "no": bool, "data": bytes, "absent": str}
 
 
 def names(path: tuple[str, ...]) -> FrameField:
@@ -65,6 +66,9 @@ def holds(text: str) -> bool:
         "not absent == 'x'",
         "a.trace-id['x y'].b == 'a/trace-id/x y/b'",
         "\n yes\tand(yes)",
+        "any == 'a' and any == 5 and any == true and any and any in ['b', 0.5]",
+        "any > 4 and any >= 'a' and any startswith 'a' and any matches '?' and any contains 'b'",
+        "any != 'b' and any not in [7, false]",
     ],
 )
 def test_a_condition_that_holds(text: str) -> None:
@@ -81,6 +85,10 @@ def test_a_condition_that_holds(text: str) -> None:
         "number in [6]",
         "yes and no",
         "absent == 'x'",
+        "any > 5",
+        "any > 'a'",
+        "any endswith 'b'",
+        "any == b'a'",
     ],
 )
 def test_a_condition_that_does_not_hold(text: str) -> None:

@@ -350,7 +350,7 @@ async def test_a_dispatch_rate(bed: Bed, sender: Wire) -> None:
     assert (found.reason, found.details["limitedBy"]) == ("rate-limited", "Topic")
     assert found.details["secondsLeft"] == pytest.approx(30, abs=0.1)
     assert f"rate limited until {found.details['until']}, which is in 30.0 seconds" in found.text
-    assert found.text.endswith("the dispatch rate of its topic is used up")
+    assert found.text.endswith("the dispatch rate of its topic is used up; a holds 1 unacknowledged entry")
 
 
 async def test_a_pause_is_as_long_after_the_clock_was_set(wall: Wall, bed: Bed, sender: Wire) -> None:
@@ -656,7 +656,8 @@ async def test_a_missing_topic_or_subscription_is_named(bed: Bed, wire: Wire, se
         (TOPIC, "sub", "1", WhyError, "'1' is no message id; write LEDGER:ENTRY"),
         (TOPIC, "sub", f"{2**63}:1", WhyError, "is no message id"),
         ("non-persistent://public/default/np", "sub", None, WhyError, "stores no messages"),
-        ("parts", "sub", "1:1", WhyError, "has 3 partitions; name one: persistent://public/default/parts-partition-0"),
+        ("parts", "sub", "99:1", WhyError, "that is loaded has ledger 99; name one of its 3 partitions"),
+        ("parts", "sub", None, NotThere, "parts that is loaded has a subscription sub; there are: none"),
         ("parts", "sub", "(0,0,1,-1)", NotThere, "parts-partition-1 has no subscription sub; there are: none"),
         ("a/b/c/d/e", "sub", None, WhyError, "topic name"),
     ):

@@ -31,6 +31,13 @@ def test_entries_are_numbered_over_all_ledgers(counts: list[int]) -> None:
     assert [entries[number] for number in range(len(entries))] == expected
 
 
+@given(st.lists(st.integers(0, 4), max_size=6), st.integers(-1, 20), st.integers(-1, 6))
+def test_a_position_has_the_number_of_its_entry_or_of_the_next_one(counts: list[int], ledger: int, entry: int) -> None:
+    entries = Visible(ledgers_of(counts))
+    before = [number for number in range(len(entries)) if entries[number] < Position(ledger, entry)]
+    assert entries.number_of(Position(ledger, entry)) == len(before)
+
+
 def test_entries_that_are_not_confirmed_are_not_visible() -> None:
     first, second = ledgers_of([3, 2])
     first.confirmed, second.confirmed = 1, 2

@@ -24,6 +24,8 @@ LONG = [
     "GET /metrics/",
     f"GET {ADMIN}/broker-stats/topics",
     "GET /pulsarium/topics",
+    "GET /pulsarium/topic/persistent/public/default/t",
+    "GET /pulsarium/topic/persistent/public/default/p",
     f"PUT {NAMESPACES}/public/default/unload",
     f"POST {NAMESPACES}/public/default/clearBacklog",
     f"POST {NAMESPACES}/public/default/clearBacklog/s0",
@@ -73,7 +75,7 @@ def make_ready(bed: Bed, call: str) -> None:
             topic = topics.create(TopicName.parse(str(number)))
             assert isinstance(topic, PersistentTopic)
             topic.subscribe("s0", earliest=True)
-    elif "/p/" in call:
+    elif "/p/" in call or call.endswith("/p"):
         topics.create_partitions(TopicName.parse("p"), 1)
         subscribe_often(bed, "p-partition-0")
     else:

@@ -2,40 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import AsyncGenerator
-from contextlib import ExitStack, aclosing
-from typing import Any
+from contextlib import aclosing
 
 import trio
 
 from pulsarium.broker.web.http.live import HEARTBEAT, LOOKS
-from pulsarium.broker.web.http.request import HttpRequest
 from tests.broker.web.admin.rest import TOPICS, Rest
+from tests.broker.web.http.streams import stream, value_of
 from tests.broker.wire import Bed
 
 OVERVIEW = b"/pulsarium/topics"
 DETAIL = b"/pulsarium/topic/persistent/public/default/t"
-
-
-async def stream(rest: Rest, target: bytes) -> AsyncGenerator[bytes, None]:
-    async def receive() -> bytes:
-        return b""
-
-    headers = [(b"accept", b"text/event-stream"), (b"host", b"broker.internal:8080")]
-    with ExitStack() as until_sent:
-        reply = await rest.site.answer(HttpRequest("GET", target, headers, rest.caller, receive), until_sent)
-    assert reply.status == 200
-    assert reply.content_type == "text/event-stream"
-    assert (b"connection", b"close") in reply.head(0)
-    assert reply.stream is not None
-    return reply.stream
-
-
-def value_of(event: bytes) -> Any:
-    assert event.startswith(b"data: ")
-    assert event.endswith(b"\n\n")
-    return json.loads(event[6:])
 
 
 async def test_a_stream_sends_the_value_and_then_its_changes(rest: Rest, bed: Bed) -> None:

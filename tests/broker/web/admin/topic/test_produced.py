@@ -70,9 +70,16 @@ def test_schemas_that_are_none_are_refused(text: str) -> None:
         read_info(text)
 
 
-def test_avro_is_not_written() -> None:
-    with pytest.raises(AdminError, match="cannot write AVRO"):
-        read_info('{"type": "AVRO"}')
+def test_avro_is_written_from_json() -> None:
+    definition = {"type": "record", "name": "R", "fields": [{"name": "a", "type": ["null", "string"]}]}
+    schema = Info("AVRO", "AVRO", json.dumps(definition).encode(), {})
+    assert encode('{"a": {"string": "x"}}', schema) == encode('{"a": "x"}', schema) == b"\x02\x02x"
+    assert encode('{"a": 5}', schema) == b""
+
+
+def test_protobuf_is_not_written() -> None:
+    with pytest.raises(AdminError, match="cannot write PROTOBUF"):
+        read_info('{"type": "PROTOBUF"}')
 
 
 def test_a_schema_of_keys_and_values_keeps_them_apart() -> None:

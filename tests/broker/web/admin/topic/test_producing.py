@@ -125,7 +125,7 @@ async def test_a_schema_of_another_type_is_refused(rest: Rest) -> None:
             PLAIN,
         ),
         Step(f"POST {URL}", 400, {"reason": "Fail to add or retrieve schema."}, KEYED | {"valueSchema": "junk"}),
-        Step(f"POST {URL}", 400, Reason("Fail to publish message: Pulsarium cannot write AVRO"), avro()),
+        Step(f"POST {URL}", 400, Reason("Fail to publish message: Pulsarium cannot write PROTOBUF"), protobuf()),
         Step(
             f"POST {URL}", 400, Text("Cannot deserialize value of type `java.util.ArrayList"), KEYED | {"messages": 1}
         ),
@@ -146,8 +146,8 @@ async def test_a_known_schema_is_named_by_its_version(rest: Rest, bed: Bed) -> N
     await play(rest, Step(f"POST {URL}", 404, {"reason": "Schema not found"}, known | {"schemaVersion": 1}))
 
 
-def avro() -> dict[str, Any]:
-    return KEYED | {"valueSchema": json.dumps({"type": "AVRO", "schema": "e30="})}
+def protobuf() -> dict[str, Any]:
+    return KEYED | {"valueSchema": json.dumps({"type": "PROTOBUF", "schema": "e30="})}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Parse the expressions of `when`: conditions on the fields of a frame. Sans-IO.
+"""Parse expressions: conditions on the fields of a frame (`when` of faults), or of a message. Sans-IO.
 
     condition  = all {"or" all}
     all        = one {"and" one}
@@ -39,7 +39,10 @@ class ExpressionError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class FrameField:
-    """A field of frames that an expression can name. `read` yields no value for a frame without the field."""
+    """A field of frames that an expression can name. `read` yields no value for a frame without the field.
+
+    The kind `object` is any value: a comparison with a value of another type is false.
+    """
 
     kind: type
     read: Callable[[Any], Iterable[Value]]
@@ -64,6 +67,7 @@ KINDS: Final[Mapping[type, str]] = {
     float: "a number",
     bool: "true or false",
     bytes: "bytes",
+    object: "a text, a number, true or false",
 }
 ORDER: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "<": operator.lt,
@@ -206,12 +210,14 @@ class _Parser:
             return _equal(field, self._values(field), sign == "not")
         if sign in ORDER or sign in PARTS:
             return self._compared(field, self._take())
-        if field.kind is not bool:
+        if field.kind not in (bool, object):
             self._fail(f"{KINDS[field.kind]} needs one of {', '.join(OPERATORS)}")
         return _equal(field, [True], False)
 
     def _compared(self, field: FrameField, sign: _Token) -> Condition:
         kinds = (int, float) if sign.text in ORDER else (str,) if sign.text == "matches" else (str, bytes)
+        if field.kind is object:
+            return _holds(field, sign.text, self._value(object))
         if field.kind not in kinds:
             wanted = " or ".join(KINDS[kind] for kind in kinds)
             raise ExpressionError(
@@ -235,7 +241,7 @@ class _Parser:
         if isinstance(value, str) and kind is bytes:
             value = value.encode()
         fits = isinstance(value, kind) or (isinstance(value, int | float) and kind in (int, float))
-        if value is None or not fits or (isinstance(value, bool) and kind is not bool):
+        if value is None or not fits or (isinstance(value, bool) and kind not in (bool, object)):
             self._fail(f"{KINDS[kind]} is wanted")
         if choices and value not in choices:
             meant = did_you_mean(str(value), choices) or f"there are {', '.join(choices)}"
@@ -247,7 +253,26 @@ class _Parser:
 def _equal(field: FrameField, wanted: list[Value], negated: bool) -> Condition:
     """Return the condition that a value of the field is one of `wanted`, or with `negated` that none is."""
     read, values = field.read, frozenset(wanted)
+    if field.kind is object:
+        return lambda frame: any(_is_scalar(each) and each in values for each in read(frame)) is not negated
     return lambda frame: any(each in values for each in read(frame)) is not negated
+
+
+def _is_scalar(value: object) -> bool:
+    return isinstance(value, Value)
+
+
+def _holds(field: FrameField, sign: str, wanted: Value) -> Condition:
+    """Return the condition that a comparison holds for a value of the field, of whatever type it is."""
+    read, holds = field.read, {**ORDER, **PARTS}[sign]
+
+    def met(value: Any) -> bool:
+        try:
+            return holds(value, wanted)
+        except (TypeError, AttributeError):
+            return False
+
+    return lambda frame: any(met(each) for each in read(frame))
 
 
 def _literal(token: _Token) -> Value | None:
