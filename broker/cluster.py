@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Collection, Iterator, Sequence
+from pathlib import Path
 from typing import Protocol, TypeVar
 from urllib.parse import urlsplit
 
@@ -87,6 +88,7 @@ class Cluster(Surrounded):
         super().__init__()
         self.profile = profile
         self.storage = storage
+        self.directory: Path | None = None  # of the data, for people; the store uses its own
         self.clock = Clock()
         self._namespaces: dict[str, NamespaceContext] = {}
         self.delay_ticks = DelayTicks(config.delayedDeliveryTickTimeMillis)

@@ -307,6 +307,7 @@ async def open_core(options: ServeOptions, storage: Storage | None = None) -> As
     async with trio.open_nursery() as nursery:
         await nursery.start(storage.run)
         cluster = Cluster(options.config, options.profile, storage)
+        cluster.directory = options.data
         cluster.compactor = engine
         commands.attach_to(cluster)
         lab = cluster.attach(Lab(cluster, options.lab_dir))

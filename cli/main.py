@@ -20,6 +20,10 @@ _COMMANDS: Final[Mapping[str, str]] = {
     "explore": "pulsarium.cli.explore.main:explore",
     "admin": "pulsarium.cli.admin.main:admin",
     "client": "pulsarium.cli.client.main:client",
+    "status": "pulsarium.cli.look.status:status",
+    "top": "pulsarium.cli.look.status:top",
+    "topics": "pulsarium.cli.look.topics:topics",
+    "tail": "pulsarium.cli.look.tail:tail",
     "compact": "pulsarium.cli.compact:compact",
     "storage": "pulsarium.cli.storage:storage",
     "analyze": "pulsarium.cli.analyze:analyze",
@@ -34,6 +38,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
     "mask": "pulsarium.cli.lab.mask:mask",
     "state": "pulsarium.cli.lab.state:state",
     "conformance": "pulsarium.cli.conformance:conformance",
+    "completion": "pulsarium.cli.completion:completion",
 }
 
 
@@ -71,6 +76,10 @@ def cli() -> None:
       pulsarium admin topics stats orders
       pulsarium client produce orders --messages first,second
     \b
+    Look at a running broker, and at the messages of a topic:
+      pulsarium status
+      pulsarium tail orders
+    \b
     Show the options of a command:
       pulsarium serve --help
       pulsarium admin --help
@@ -79,4 +88,4 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line of this process."""
-    cli.main(prog_name="pulsarium")
+    cli.main(prog_name="pulsarium")  # with the variable of `pulsarium completion`, click completes a line

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from pulsarium.cli.completing import keys
 from pulsarium.cli.grouped import Decorator, GroupedCommand, options_of, together
 from pulsarium.cli.logs import FORMATS, LEVELS
 from pulsarium.cli.refusal import RequestRefused
@@ -92,7 +94,12 @@ def broker_options(*, free_ports: bool = False, log_level: str = "info", seed: s
         ),
         behavior("--config", type=FILE, metavar="FILE", help="Read this broker.conf or standalone.conf."),
         behavior(
-            "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Set one broker.conf key. May be repeated."
+            "--set",
+            "overrides",
+            multiple=True,
+            metavar="KEY=VALUE",
+            shell_complete=keys,
+            help="Set one broker.conf key. May be repeated.",
         ),
         behavior(
             "--profile",
@@ -193,8 +200,8 @@ def broker_options(*, free_ports: bool = False, log_level: str = "info", seed: s
 def serve(log_level: str, log_format: str, **asked: Any) -> None:
     """Run a broker until Ctrl-C or SIGTERM.
 
-    The broker prints "pulsarium ready pulsar://... http://..." when it can serve. Options win over --set, and --set
-    wins over --config.
+    The broker prints "pulsarium ready pulsar://... http://..." when it can serve. On a terminal, it prints its URLs and
+    where the data is. Options win over --set, and --set wins over --config.
 
     \b
     Serve from memory, on Pulsar's own ports:
@@ -218,11 +225,12 @@ def serve(log_level: str, log_format: str, **asked: Any) -> None:
     """
     options, loaded = gather(asked)
 
+    from pulsarium.cli.banner import announce
     from pulsarium.cli.logs import configure
     from pulsarium.cli.run import run
 
     configure(log_level, log_format)
-    run(options, loaded)
+    run(options, loaded, partial(announce, options))
 
 
 def gather(asked: dict[str, Any], *, free_ports: bool = False) -> tuple[ServeOptions, LoadedConfig]:

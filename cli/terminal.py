@@ -53,6 +53,11 @@ class Terminal(io.TextIOBase):
         self.terminal.flush()
 
 
+def answers() -> bool:
+    """Return whether a person at a terminal can answer a question."""
+    return sys.stdin.isatty()
+
+
 def guard() -> None:
     """Escape what this process writes to terminals from now on."""
     sys.stdout, sys.stderr = _guarded(sys.stdout), _guarded(sys.stderr)
@@ -72,7 +77,12 @@ def unguarded(stream: TextIO) -> TextIO:
 
 
 def styled(text: str, **style: Any) -> str:
-    """Return the text with the colors of `click.style`, and its unprintable characters escaped."""
+    """Return the text with its unprintable characters escaped, and the colors of `click.style`.
+
+    The text has no colors where the environment has NO_COLOR, and click removes them in front of a pipe or a file.
+    """
+    if os.environ.get("NO_COLOR"):
+        return printable(text)
     colored = click.style(printable(text), **style)
     return colored.replace("\x1b", _OWN_ESCAPE) if isinstance(sys.stdout, Terminal) else colored
 
@@ -86,3 +96,12 @@ def replace_line(text: str, stream: TextIO) -> None:
     """Write the text over the current line of a terminal. Does nothing elsewhere."""
     if stream.isatty():
         click.echo(f"\r\x1b[K{printable(text)}", nl=False, file=unguarded(stream))
+
+
+def replace_screen(text: str) -> None:
+    """Write the text over the screen of the terminal at stdout. Elsewhere, write the text behind the former one."""
+    if not isinstance(sys.stdout, Terminal):
+        click.echo(text)
+        return
+    lines = f"{text}\n".replace("\n", f"{_OWN_ESCAPE}[K\n")
+    click.echo(f"{_OWN_ESCAPE}[H{lines}{_OWN_ESCAPE}[J", nl=False)

@@ -124,9 +124,9 @@ class Release:
         kind = self.kind
         absent = [each for each in kind.modules if find_spec(each) is None and not self.version]
         if absent:
-            raise NotBuilt(
-                f'{self.name} needs the Python modules {", ".join(absent)}: pip install "pulsarium[conformance]"'
-            )
+            from pulsarium.proto.installing import remedy  # imported only when something is missing
+
+            raise NotBuilt(f"{self.name} needs the Python modules {', '.join(absent)}: {remedy('conformance')}")
         tools = [*kind.run_tools, *(() if self.is_built else kind.build_tools)]
         if absent := [each for each in tools if shutil.which(each) is None]:
             raise NotBuilt(f"{self.name} needs {', '.join(absent)}, not found on the PATH")

@@ -84,7 +84,9 @@ class MissingExtra(ImportError):
     """A library is not installed. The text says how to install it."""
 
     def __init__(self, what: str, extra: str, module: str | None) -> None:
-        super().__init__(f'{what} needs {module}; install it with: pip install "pulsarium[{extra}]"', name=module)
+        from pulsarium.proto.installing import remedy  # imported only when something is missing
+
+        super().__init__(f"{what} needs {module}; {remedy(extra)}", name=module)
 
 
 def look_for(what: str, extra: str, *modules: str) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from pulsarium.broker.testing import Running
 from pulsarium.client import MessageId
+from pulsarium.proto.installing import remedy
 
 WITHOUT = "import sys; sys.modules[{package!r}] = None\n"
 
@@ -54,7 +55,7 @@ def test_an_unknown_attribute_is_an_attribute_error() -> None:
 @pytest.mark.parametrize("use", ["import pulsarium.client", "import pulsarium; pulsarium.client.connect"])
 def test_a_missing_extra_is_named(package: str, use: str) -> None:
     program = f"try:\n    {use}\nexcept ImportError as error: print(error.name, error)"
-    said = f'{package} pulsarium.client needs {package}; install it with: pip install "pulsarium[client]"'
+    said = f"{package} pulsarium.client needs {package}; {remedy('client')}"
     assert python(WITHOUT.format(package=package) + program) == said
 
 
@@ -66,7 +67,7 @@ try:
 except ImportError as error:
     print(error)
 """
-    said = 'HTTP needs httpx; install it with: pip install "pulsarium[client]"'
+    said = f"HTTP needs httpx; {remedy('client')}"
     assert python(WITHOUT.format(package="httpx") + program) == said
 
 

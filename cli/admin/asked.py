@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import cached_property, wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
-from pulsarium.cli.admin.api import Api, check_url
+from pulsarium.cli.admin.api import Api, check_url, done
 from pulsarium.cli.admin.caller import Caller, credentials
+from pulsarium.cli.admin.errors import ServerError, Unreachable
+from pulsarium.cli.durations import Duration
 from pulsarium.cli.grouped import options_of, together
-from pulsarium.rest.exchange import places
+from pulsarium.cli.patience import attempt
+from pulsarium.rest.exchange import RestRequest, places
 
 DEFAULT_URL = "http://127.0.0.1:8080"
+PROBE: Final = 5  # seconds for the answer to a question of --wait
 
 
 @dataclass
@@ -25,15 +30,34 @@ class AdminRun(Caller):
     admin_url: str | None = None
     request_timeout: int = 300
 
+    @property
+    def named_url(self) -> str | None:
+        """Return the URL that an option, a variable or the client.conf gives, or None."""
+        return self.admin_url or self.settings.get("webServiceUrl") or None
+
+    @property
+    def url(self) -> str:
+        """Return the URL of the broker, which may name several hosts."""
+        return self.named_url or DEFAULT_URL
+
     @cached_property
     def api(self) -> Api:
-        url = self.admin_url or self.settings.get("webServiceUrl") or DEFAULT_URL
+        url = self.url
         urls = places(url)
         for each in urls:
             check_url(each)
         given = credentials(*self.proof)
         tls = self.tls(given.certificate) if url.startswith("https:") else None
+        if self.wait:
+            probe = Api(urls, given.headers, tls, min(self.request_timeout, PROBE))
+            attempt(lambda: _ask(probe), self.wait, again=Unreachable)
         return Api(urls, given.headers, tls, self.request_timeout)
+
+
+def _ask(api: Api) -> None:
+    """Ask a question that needs no permission. A refusal is an answer too."""
+    with suppress(ServerError):
+        done(api.send(RestRequest("GET", "brokers/ready")))
 
 
 _broker = options_of("Broker")
@@ -72,6 +96,13 @@ says_who_calls = together(
         envvar="PULSAR_CLIENT_CONF",
         show_envvar=True,
         help="Read settings that no option gives from this client.conf.",
+    ),
+    _broker(
+        "--wait",
+        type=Duration(),
+        default=0.0,
+        metavar="DURATION",
+        help="Wait this long for a broker that does not answer yet, such as 30s.  [default: give up at once]",
     ),
 )
 

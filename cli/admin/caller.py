@@ -26,6 +26,7 @@ class Caller:
     tls_allow_insecure: bool | None = None
     tls_enable_hostname_verification: bool | None = None
     config: Path | None = None
+    wait: float = 0.0
 
     @cached_property
     def settings(self) -> dict[str, str]:

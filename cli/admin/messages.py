@@ -15,6 +15,7 @@ from pulsarium.cli.admin.errors import ServerError
 from pulsarium.cli.admin.message import ShownMessage, messages_of, show, show_by_id
 from pulsarium.cli.admin.output import value
 from pulsarium.cli.admin.values import INT, LONG, TIMESTAMP, TOPIC, Parsed
+from pulsarium.cli.completing import subscriptions
 from pulsarium.proto.numbers import LONG_MAX
 from pulsarium.rest.message_ids import PlainId
 from pulsarium.rest.topics import Topics
@@ -27,7 +28,7 @@ NAMED = 5  # missing ids that a note names
 Entries = dict[int, int]  # number of entries by ledger
 
 TOPIC_ARGUMENT = argument("topic", TOPIC)
-SUBSCRIPTION = option("--subscription", "-s", required=True, help="The subscription.")
+SUBSCRIPTION = option("--subscription", "-s", required=True, shell_complete=subscriptions, help="The subscription.")
 of_subscription = CommandsOf(Topics, TOPIC_ARGUMENT, SUBSCRIPTION)
 of_topic = CommandsOf(Topics, TOPIC_ARGUMENT)
 COUNT = option("--count", "-n", type=INT, default=1, help="Show this many messages.")

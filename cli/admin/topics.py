@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from pulsarium.cli import completing
 from pulsarium.cli.admin import messages, partitions, subscriptions, upkeep
 from pulsarium.cli.admin.api import Api
 from pulsarium.cli.admin.command import AdminCommand, CommandGroup, CommandsOf, Values, argument, of, option
@@ -43,6 +44,10 @@ async def _delete(api: Api, values: Values) -> list[str]:
             await Topics(api).delete(name, force=values.force)
         except AdminError as error:
             refused.append(f"Failed to delete topic: {name}. Exception: {error.message}")
+    if refused and values.fail:
+        for said in refused:
+            click.echo(f"pulsarium: {said}", err=True)
+        raise click.exceptions.Exit(AdminError.exit_code)
     return refused
 
 
@@ -127,16 +132,19 @@ _LIFE = (
     BUNDLE_RANGE,
     AdminCommand(
         "delete",
-        "Delete topics. A topic that cannot be deleted is reported, and the others are deleted.",
+        "Delete topics. A topic that cannot be deleted, such as one in use, is reported, and the others are deleted. "
+        "The exit code is 0 all the same, as that of pulsar-admin; --fail makes it 1.",
         _delete,
         (
-            argument("topic"),
+            argument("topic", shell_complete=completing.topics),
             option("--force", "-f", flag=True, help="Delete also while clients are connected, and disconnect them."),
             option("--deleteSchema", "-d", flag=True, hidden=True, help="Ignored: schemas are always deleted too."),
             option("--regex", "-r", flag=True, help="Take TOPIC as a regular expression."),
+            option("--fail", flag=True, help="Exit with 1 when a topic was not deleted."),
             option("--from-file", flag=True, help="Take TOPIC as a file with one name a line."),
         ),
         lines,
+        example="orders --fail",
     ),
     of_topic.does(
         "create",

@@ -8,7 +8,9 @@ from datetime import datetime
 from typing import Any, Final
 
 import click
+from click.shell_completion import CompletionItem
 
+from pulsarium.cli.completing import topics
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.numbers import LONG_MAX
 from pulsarium.proto.topic_name import NamespaceName, TopicName
@@ -18,13 +20,16 @@ _LONG = re.compile(r"[+-]?[0-9]+")
 _TIME_UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400, "y": 365 * 86400}
 _SIZE_UNITS: Final = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
+Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+
 
 class Parsed(click.ParamType[Any]):
     """A parameter type from a function that raises ValueError for a wrong text."""
 
-    def __init__(self, name: str, parse: Callable[[str], object]) -> None:
+    def __init__(self, name: str, parse: Callable[[str], object], complete: Complete | None = None) -> None:
         self.name = name
         self._parse = parse
+        self._complete = complete
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not isinstance(value, str):
@@ -33,6 +38,9 @@ class Parsed(click.ParamType[Any]):
             return self._parse(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return [] if self._complete is None else self._complete(ctx, param, incomplete)
 
 
 def pattern(name: str, text: str) -> re.Pattern[str]:
@@ -126,7 +134,7 @@ BYTES = Parsed("size", _bytes)
 POSITION = Parsed("L:E", _position)
 CURSOR_POSITION = Parsed("L:E", _cursor_position)
 TIMESTAMP = Parsed("time", _timestamp)
-TOPIC = Parsed("topic", _topic)
+TOPIC = Parsed("topic", _topic, topics)
 NAMESPACE = Parsed("tenant/namespace", _namespace)
 
 

@@ -10,6 +10,7 @@ import click
 
 from pulsarium.cli.admin.values import CURSOR_POSITION, pattern
 from pulsarium.cli.client.session import ClientRun, Keys, pace, refuse
+from pulsarium.cli.completing import subscriptions, topics
 from pulsarium.proto.numbers import LONG_MAX
 
 if TYPE_CHECKING:
@@ -79,8 +80,8 @@ def _receiving(command: Callable[..., None]) -> Callable[..., None]:
 
 
 @click.command(context_settings={"show_default": True})
-@click.argument("topic")
-@click.option("-s", "--subscription-name", required=True, help="The subscription.")
+@click.argument("topic", shell_complete=topics)
+@click.option("-s", "--subscription-name", required=True, shell_complete=subscriptions, help="The subscription.")
 @click.option(
     *("-t", "--subscription-type"),
     type=click.Choice(["Exclusive", "Shared", "Failover", "Key_Shared"]),
@@ -153,7 +154,7 @@ def consume(session: ClientRun, /, topic: str, **asked: Any) -> None:
 
 
 @click.command(context_settings={"show_default": True})
-@click.argument("topic")
+@click.argument("topic", shell_complete=topics)
 @click.option(
     *("-m", "--start-message-id"),
     type=CURSOR_POSITION,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pulsarium.cli.client.session import ClientFailure, ClientRun, Keys, pace
+from pulsarium.cli.completing import topics
 
 if TYPE_CHECKING:
     from pulsarium.cli.client.encoding import TextSchema
@@ -17,7 +18,7 @@ MOST = 1000
 
 
 @click.command(context_settings={"show_default": True})
-@click.argument("topic")
+@click.argument("topic", shell_complete=topics)
 @click.option("-m", "--messages", multiple=True, metavar="TEXT,...", help="Send these texts, split at the separator.")
 @click.option("-f", "--files", multiple=True, metavar="FILE,...", help="Send these files, each as one message.")
 @click.option("-n", "--num-produce", type=click.IntRange(min=1), default=1, help="Repeat all messages this many times.")

@@ -6,9 +6,11 @@ import base64
 import binascii
 import logging
 import os
+import socket
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -18,12 +20,18 @@ import click
 
 from pulsarium.cli.admin.caller import Caller
 from pulsarium.cli.interrupts import closing_at_ctrl_c, leaving_in_time
+from pulsarium.cli.patience import attempt
 from pulsarium.proto.errors import look_for
+from pulsarium.rest.exchange import places
 
 if TYPE_CHECKING:
     from pulsarium.client import Authentication, Client
 
 DEFAULT_URL = "pulsar://127.0.0.1:6650"
+
+HTTP_PORTS: Final[Mapping[str, int]] = MappingProxyType({"http": 80, "https": 443})
+OPERATION_TIMEOUT: Final = 30.0  # the client's own
+KNOCK: Final = 3.0  # seconds for a connection
 
 # Options of this command for the arguments that the client's errors name
 _OPTIONS: Final[Mapping[str, str]] = MappingProxyType(
@@ -54,15 +62,20 @@ class ClientRun(Caller):
         import anyio
 
         from pulsarium.client import PulsarError, connect
+        from pulsarium.client.errors import ConnectError
 
         async def main(is_ours: bool) -> None:
             with leaving_in_time() if is_ours else nullcontext():
                 await talk()
 
+        url = self.url or self.settings.get("brokerServiceUrl") or DEFAULT_URL
+        proof = self._authentication()
+        opener = partial(connect, operation_timeout=self.wait) if self.wait > OPERATION_TIMEOUT else connect
+
         async def talk() -> None:
-            async with connect(
-                self.url or self.settings.get("brokerServiceUrl") or DEFAULT_URL,
-                authentication=self._authentication(),
+            async with opener(
+                url,
+                authentication=proof,
                 listener_name=self.listener_name,
                 tls_trust_certs_file_path=self.trusted,
                 tls_allow_insecure_connection=self.trusts_any,
@@ -71,6 +84,7 @@ class ClientRun(Caller):
                 await job(client)
 
         try:
+            attempt(lambda: knock(url), self.wait, again=ConnectError)
             with closing_at_ctrl_c() as is_ours, _said_while_waiting():
                 anyio.run(main, is_ours)
         except (PulsarError, ValueError) as error:
@@ -86,6 +100,30 @@ class ClientRun(Caller):
         if kind == "basic":
             return AuthenticationBasic(*basic(params))
         return AuthenticationTLS(*certificate(params)) if kind == "tls" else None
+
+
+def knock(url: str) -> None:
+    """Raise `ConnectError` when each host of a service URL refuses connections or is unknown.
+
+    The client itself tries again for the whole operation timeout. Any other difficulty is left to the client.
+    """
+    from pulsarium.client.connection.service_url import BrokerAddress, is_http, parse
+    from pulsarium.client.connection.wrong_port import unreachable
+
+    if is_http(url):
+        parts = [urlsplit(each) for each in places(url)]
+        found = [BrokerAddress(each.hostname or "", each.port or HTTP_PORTS[each.scheme]) for each in parts]
+    else:
+        found = parse(url)
+    for address in found:
+        try:
+            with socket.create_connection((address.host, address.port), timeout=KNOCK):
+                return
+        except (ConnectionRefusedError, socket.gaierror) as error:
+            if address == found[-1]:
+                raise unreachable(str(address), error) from None
+        except (OSError, UnicodeError):
+            return
 
 
 class _OnStderr(logging.Handler):

@@ -10,10 +10,13 @@ from typing import Any, Final
 import click
 
 from pulsarium.broker.lab.arguments import json_arguments
+from pulsarium.cli import terminal
 from pulsarium.cli.admin.api import done
 from pulsarium.cli.admin.asked import AdminRun, asks_which_broker
 from pulsarium.cli.admin.errors import ServerError
-from pulsarium.rest.exchange import NO_BODY, RestReply, RestRequest
+from pulsarium.cli.durations import about
+from pulsarium.cli.refusal import RunRefused
+from pulsarium.rest.exchange import NO_BODY, RestReply, RestRequest, origin
 
 VALUES: Final[Mapping[tuple[type, ...], type]] = {
     (str,): str,
@@ -51,9 +54,27 @@ class LabOf:
                 if error.status != NOT_YET or left <= SLICE:
                     raise
 
+    def warn(self, *, sure: bool) -> None:
+        """Name the broker that the command changes. Ask on a terminal where the caller named no broker.
+
+        Raise `RunRefused` when the answer is no. With `sure`, do not ask.
+        """
+        session = self._session
+        process = self.call("GET", "process")
+        up, data = about(time.time() - process["upSinceMs"] / 1000), process["data"]
+        where = "data in memory" if data is None else f"data in {data}"
+        click.echo(f"broker at {origin(session.url)}: pid {process['pid']}, up {up}, {where}", err=True)
+        if sure or session.named_url is not None or not terminal.answers():
+            return
+        if not click.confirm("Change this broker?", err=True):
+            raise RunRefused("nothing was changed; name another broker with --admin-url")
+
     def reply(self, method: str, path: str, body: object = NO_BODY, **query: object) -> RestReply:
         """Return the answer itself."""
         return done(self._session.api.send(RestRequest(method, f"/lab/{path}", query, body)))
+
+
+sure = click.option("--yes", "sure", is_flag=True, help="Do not ask on a terminal where no option names the broker.")
 
 
 def of_broker(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -3,37 +3,20 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import click
 
 from pulsarium.cli.admin.errors import AdminError, ServerError
+from pulsarium.cli.durations import Duration, spoken
 from pulsarium.cli.grouped import GroupedCommands
-from pulsarium.cli.lab.broker import LabOf, of_broker
+from pulsarium.cli.lab.broker import LabOf, of_broker, sure
 from pulsarium.rest.exchange import NO_BODY
 
-UNITS: Final = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800, "y": 31_536_000}
 APART: Final = ("keep-alive", "token-expiry")
 
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhdwy])?")
-
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the broker's answer as JSON.")
-
-
-class Duration(click.ParamType[float]):
-    """A duration such as 90s, 5m, 7d or 1d12h, or a plain number of seconds."""
-
-    name = "DURATION"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        if isinstance(value, float):
-            return value
-        parts = _DURATION.findall(value)
-        if not parts or "".join(map("".join, parts)) != value:
-            self.fail(f"{value!r} is no duration: write 90s, 5m, 7d, 1d12h or 250ms", param, ctx)
-        return sum(float(number) * UNITS[unit or "s"] for number, unit in parts)
 
 
 @click.group(cls=GroupedCommands)
@@ -92,11 +75,17 @@ def reset(lab: LabOf, as_json: bool) -> None:
 @click.argument("duration", type=Duration(), required=False)
 @click.option("--to", metavar="TIME", help="Advance to an ISO time instead, such as 2030-01-01T00:00:00Z.")
 @as_json
+@sure
 @of_broker
-def advance(lab: LabOf, duration: float | None, to: str | None, as_json: bool) -> None:
-    """Advance the clock by DURATION, such as 90s, 5m, 7d or 1d12h. The broker runs each timer on the way, in order."""
+def advance(lab: LabOf, duration: float | None, to: str | None, as_json: bool, sure: bool) -> None:
+    """Advance the clock by DURATION, such as 90s, 5m, 7d or 1d12h. The broker runs each timer on the way, in order.
+
+    Messages and topics that expire on the way are deleted. The command names the broker on stderr. It asks first on a
+    terminal where no option names the broker.
+    """
     if (duration is None) == (to is None):
         raise click.UsageError("pass a DURATION such as 7d, or --to TIME")
+    lab.warn(sure=sure)
     try:
         state = _call(lab, "POST", "clock/advance", {"seconds": duration} if to is None else {"to": to})
     except ServerError as error:
@@ -147,9 +136,9 @@ def _print(state: Mapping[str, Any], as_json: bool) -> None:
         click.echo(json.dumps(state, indent=2))
         return
     if "advancedSeconds" in state:
-        click.echo(f"advanced by {_spoken(state['advancedSeconds'])}")
+        click.echo(f"advanced by {spoken(state['advancedSeconds'])}")
     offset = state["offsetMs"] / 1000
-    where = f"{_spoken(abs(offset))} {'ahead of' if offset > 0 else 'behind'} the machine's clock"
+    where = f"{spoken(abs(offset))} {'ahead of' if offset > 0 else 'behind'} the machine's clock"
     words = [state["now"], where if round(offset) else "the machine's time"]
     if state["frozen"]:
         words.append("frozen")
@@ -161,19 +150,5 @@ def _print(state: Mapping[str, Any], as_json: bool) -> None:
     if state.get("namespaces"):
         words.append(f"namespaces with their own time: {' '.join(state['namespaces'])}")
     following = state["nextInSeconds"]
-    words.append("no timer waits" if following is None else f"next timer in {_spoken(following)}")
+    words.append("no timer waits" if following is None else f"next timer in {spoken(following)}")
     click.echo(", ".join(words))
-
-
-def _spoken(seconds: float) -> str:
-    """Return a duration such as "1d 2h 3m 4.005s", without the units that are zero."""
-    words = []
-    whole, rest = divmod(round(seconds, 3), 60)
-    minutes = int(whole)
-    for unit, size in (("d", 1440), ("h", 60), ("m", 1)):
-        count, minutes = divmod(minutes, size)
-        if count:
-            words.append(f"{count}{unit}")
-    if rest := round(rest, 3):
-        words.append(f"{rest:g}s")
-    return " ".join(words) or "0s"

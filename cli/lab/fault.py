@@ -11,6 +11,7 @@ import click
 from pulsarium.broker.lab.arguments import Selected, When, json_arguments
 from pulsarium.cli.admin.errors import AdminError, ServerError
 from pulsarium.cli.admin.output import table
+from pulsarium.cli.completing import commands, faults
 from pulsarium.cli.grouped import GroupedCommands
 from pulsarium.cli.lab.broker import NOT_YET, LabOf, asked, of_broker, taking
 
@@ -54,7 +55,7 @@ def fault() -> None:
 
 
 @fault.command(epilog="\b\nActions:\n" + "\n".join(f"  {name:17} {does}" for name, does in ACTIONS.items()))
-@click.argument("command")
+@click.argument("command", shell_complete=commands)
 @click.argument("action", type=click.Choice(list(ACTIONS)), metavar="ACTION")
 @click.option("--after-work", is_flag=True, help="Handle the command, and apply ACTION to its answer.")
 @click.option(
@@ -103,7 +104,7 @@ def add(
 
 
 @fault.command()
-@click.argument("command")
+@click.argument("command", shell_complete=commands)
 @taking(Selected)
 @as_json
 @of_broker
@@ -122,7 +123,7 @@ def list_(lab: LabOf, as_json: bool) -> None:
 
 
 @fault.command()
-@click.argument("ids", metavar="ID...", nargs=-1, type=int)
+@click.argument("ids", metavar="ID...", nargs=-1, type=int, shell_complete=faults)
 @click.option("--all", "everything", is_flag=True, help="Remove all faults.")
 @of_broker
 def remove(lab: LabOf, ids: tuple[int, ...], everything: bool) -> None:
@@ -136,7 +137,7 @@ def remove(lab: LabOf, ids: tuple[int, ...], everything: bool) -> None:
 
 
 @fault.command()
-@click.argument("id", type=int)
+@click.argument("id", type=int, shell_complete=faults)
 @click.option(
     "--hits", type=click.IntRange(min=1), default=1, show_default=True, help="Wait for this many hits in all."
 )

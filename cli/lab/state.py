@@ -9,7 +9,7 @@ import click
 
 from pulsarium.cli.admin.errors import AdminError, ServerError
 from pulsarium.cli.grouped import GroupedCommands
-from pulsarium.cli.lab.broker import LabOf, of_broker
+from pulsarium.cli.lab.broker import LabOf, of_broker, sure
 from pulsarium.cli.refusal import RequestRefused
 
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -36,9 +36,14 @@ def state() -> None:
 
 @state.command()
 @click.option("--keep-lab", is_flag=True, help="Keep faults, masks and the clock.")
+@sure
 @of_broker
-def reset(lab: LabOf, keep_lab: bool) -> None:
-    """Delete all topics, subscriptions, policies and tenants. The broker is then as if it had just started."""
+def reset(lab: LabOf, keep_lab: bool, sure: bool) -> None:
+    """Delete all topics, subscriptions, policies and tenants. The broker is then as if it had just started.
+
+    The command names the broker on stderr. It asks first on a terminal where no option names the broker.
+    """
+    lab.warn(sure=sure)
     lab.call("POST", "reset", **({"lab": "false"} if keep_lab else {}))
 
 
@@ -56,9 +61,14 @@ def snapshot(lab: LabOf, file: Path) -> None:
 
 @state.command()
 @click.argument("file", type=FILE)
+@sure
 @of_broker
-def restore(lab: LabOf, file: Path) -> None:
-    """Replace the whole state by the snapshot in FILE."""
+def restore(lab: LabOf, file: Path, sure: bool) -> None:
+    """Replace the whole state by the snapshot in FILE.
+
+    The command names the broker on stderr. It asks first on a terminal where no option names the broker.
+    """
+    lab.warn(sure=sure)
     _send(lab, "restore", file)
 
 

@@ -8,6 +8,7 @@ import click
 
 from pulsarium.broker.lab.arguments import OF_SUBSCRIPTION, OF_TOPIC, Awaited
 from pulsarium.cli.admin.errors import AdminError, ServerError
+from pulsarium.cli.completing import subscriptions, topics
 from pulsarium.cli.grouped import GroupedCommand
 from pulsarium.cli.lab.broker import NOT_YET, LabOf, of_broker
 
@@ -29,8 +30,10 @@ EPILOG = "\n".join(
 
 
 @click.command(cls=GroupedCommand, epilog=EPILOG)
-@click.argument("topic")
-@click.option("--subscription", "-s", metavar="NAME", help="Wait for a state of this subscription.")
+@click.argument("topic", shell_complete=topics)
+@click.option(
+    "--subscription", "-s", metavar="NAME", shell_complete=subscriptions, help="Wait for a state of this subscription."
+)
 @click.option(
     "--state",
     type=click.Choice([*dict.fromkeys([*OF_SUBSCRIPTION, *OF_TOPIC])]),

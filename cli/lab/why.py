@@ -8,6 +8,7 @@ from typing import Final
 import click
 
 from pulsarium.cli.admin.output import table
+from pulsarium.cli.completing import subscriptions, topics
 from pulsarium.cli.grouped import GroupedCommand
 from pulsarium.cli.lab.broker import LabOf, of_broker
 
@@ -15,8 +16,8 @@ COLUMNS: Final = ("partition", "backlog", "unacked", "reason", "text")
 
 
 @click.command(cls=GroupedCommand)
-@click.argument("topic")
-@click.argument("subscription", required=False)
+@click.argument("topic", shell_complete=topics)
+@click.argument("subscription", required=False, shell_complete=subscriptions)
 @click.argument("message_id", required=False)
 @click.option(
     "--producer",

@@ -24,7 +24,10 @@ TOPIC: Final = "persistent://tenA/nameS/topI"
 SCALABLE: Final = "topic://tenA/nameS/topI"
 FIRST_NUMBER: Final = 700_001
 SMALL: Final = {"version": 17}  # the values of fields that have a small range
-NOTHING: Final = {"/lab/violations": b'{"running": true, "counts": {}, "violations": []}'}  # answers of GET
+NOTHING: Final = {  # answers of GET
+    "/lab/violations": b'{"running": true, "counts": {}, "violations": []}',
+    "/lab/process": b'{"pid": 1, "upSinceMs": 0, "data": null}',
+}
 AGO_MS: Final = 300_000  # a time of the request within this distance of its own time ago is a relative one
 
 POLICIES: Final = {"namespace": ("namespaces", "tenA/nameS"), "topic": ("topicPolicies", TOPIC)}

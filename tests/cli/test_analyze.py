@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 from pulsarium.cli.analyze import _cell
 from pulsarium.cli.main import cli
 from pulsarium.pipeline.errors import SPARK_ERRORS
+from pulsarium.proto.installing import remedy
 from tests.capture.captures import small, with_a_fault, write
 
 
@@ -50,7 +51,7 @@ def test_without_pyspark_the_error_names_the_extra(capture: str, monkeypatch: py
     monkeypatch.setitem(sys.modules, "pyspark", None)
     result = run(capture)
     assert result.exit_code == 1
-    assert 'pip install "pulsarium[spark]"' in result.stderr
+    assert remedy("spark") in result.stderr
 
 
 @pytest.mark.parametrize(

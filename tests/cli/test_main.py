@@ -21,6 +21,7 @@ from pulsarium.broker.config.version import VERSION
 from pulsarium.capture.file import CaptureWriter, Header
 from pulsarium.cli.garbage import GARBAGE_THRESHOLDS
 from pulsarium.cli.main import cli
+from pulsarium.proto.installing import remedy
 from tests.workers import unmeasured
 
 LATE = {"trio", "google.protobuf", "h11", "sqlite3", "importlib.metadata", "difflib"}
@@ -191,7 +192,7 @@ def without(module: str, code: str, *arguments: str) -> subprocess.CompletedProc
     ],
 )
 def test_a_package_without_its_extra_says_what_to_install(module: str, package: str, extra: str) -> None:
-    said = f'{package} needs {module}; install it with: pip install "pulsarium[{extra}]"'
+    said = f"{package} needs {module}; {remedy(extra)}"
     code = f"try: import {package}\nexcept ImportError as error: print(error)"
     assert without(module, code).stdout == f"{said}\n"
 
@@ -223,7 +224,7 @@ def test_a_command_without_its_extra_is_one_line(
         CaptureWriter(capture.write, Header(wall_ns=0))
     (tmp_path / "pulsarium.db").touch()
     run = without(module, RUN, *line.split())
-    said = f'pulsarium: {what} needs {module}; install it with: pip install "pulsarium[{extra}]"\n'
+    said = f"pulsarium: {what} needs {module}; {remedy(extra)}\n"
     assert (run.stdout, run.stderr) == ("", said)
     assert run.returncode in (1, 2)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from pulsarium.broker.config.proposals import PROPOSALS
 from pulsarium.cli import logs, run
 from pulsarium.cli.main import cli
 from pulsarium.cli.serve import PROFILES
+from pulsarium.proto.installing import remedy
 from tests.broker.auth.secured import SECRET, base64_of
 
 SECRET_KEY = f"data:;base64,{base64_of(SECRET)}"
@@ -29,7 +31,7 @@ class Runs:
         self.loaded: list[LoadedConfig] = []
         self.logging: list[tuple[str, str]] = []
 
-    def run(self, options: ServeOptions, loaded: LoadedConfig) -> None:
+    def run(self, options: ServeOptions, loaded: LoadedConfig, announce: Callable[[str], None]) -> None:
         self.options.append(options)
         self.loaded.append(loaded)
 
@@ -264,9 +266,7 @@ def test_spark_without_its_packages(runs: Runs, monkeypatch: pytest.MonkeyPatch)
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "pyspark", None)
     said = refused(runs, "--compaction-engine", "spark")
-    assert said == (
-        'compaction engine spark: pulsarium.pipeline needs pyspark; install it with: pip install "pulsarium[spark]"'
-    )
+    assert said == f"compaction engine spark: pulsarium.pipeline needs pyspark; {remedy('spark')}"
 
 
 @pytest.mark.parametrize(

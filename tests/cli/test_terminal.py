@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import pulsarium.cli
-from pulsarium.cli.terminal import Terminal, guard, progress, replace_line, styled
+from pulsarium.cli.terminal import Terminal, guard, progress, replace_line, replace_screen, styled
 
 CLEAR = "\x1b[2J"
 ESCAPED = "\\x1b[2J"
@@ -51,9 +51,27 @@ def test_unprintable_characters_are_escaped(monkeypatch: pytest.MonkeyPatch, tex
 
 
 def test_only_the_colors_of_styled_text_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
     terminal = at_terminal(monkeypatch)
     print(styled(f"name{CLEAR}", fg="red"), f"\x1b[31mname{CLEAR}", end="")
     assert terminal.getvalue() == f"\x1b[31mname{ESCAPED}\x1b[0m \\x1b[31mname{ESCAPED}"
+
+
+def test_no_text_has_colors_where_the_environment_forbids_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    terminal = at_terminal(monkeypatch)
+    print(styled(f"name{CLEAR}", fg="red"), end="")
+    assert terminal.getvalue() == f"name{ESCAPED}"
+
+
+def test_a_screen_is_drawn_over_the_former_one_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    pipe = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", pipe)
+    replace_screen("one\ntwo")
+    assert pipe.getvalue() == "one\ntwo\n"
+    terminal = at_terminal(monkeypatch)
+    replace_screen(f"one{CLEAR}\ntwo")
+    assert terminal.getvalue() == f"\x1b[Hone{ESCAPED}\x1b[K\ntwo\x1b[K\n\x1b[J"
 
 
 def test_progress_is_drawn_and_its_label_is_escaped(monkeypatch: pytest.MonkeyPatch) -> None:

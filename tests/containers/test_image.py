@@ -38,6 +38,10 @@ client produce orders --messages first
 wait orders --state produced
 admin topics create-subscription orders -s billing
 why orders billing
+status
+top
+topics --long
+tail orders --no-follow
 fault list
 clock show
 capture list
@@ -49,6 +53,7 @@ conformance client --list
 conformance broker --list 001
 conformance client --scenario routing-* --command '/opt/pulsarium/bin/python -P -m pulsarium.conformance.adapters.ours'
 explore --runs 1 -- true
+completion bash
 exec --data /tmp/kept -- pulsarium admin topics create kept
 storage show /tmp/kept
 compact --data /tmp/kept kept

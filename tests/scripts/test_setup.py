@@ -106,7 +106,7 @@ def test_the_shell_is_told_how_it_gets_the_command(checkout: Checkout) -> None:
     told = checkout.run("setup", "--base").stderr.splitlines()[-1]
     assert ".venv/bin/pulsarium" in told
     assert "source .venv/bin/activate" in told
-    assert "pipx install ." in told
+    assert "pipx install '.[client]'" in told
 
 
 @pytest.mark.parametrize("less", ["--base", "--test", "--docs"])

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import threading
 from collections import Counter
 from pathlib import Path
@@ -79,8 +80,15 @@ async def seed(call: Call) -> HttpReply:
 
 @route("GET", "/lab/process")
 def get_process(call: Call) -> HttpReply:
-    """Count tasks, threads and sessions. `census=true` also counts the objects of each type, which takes a while."""
+    """Name the process and its data folder. Count tasks, threads and sessions.
+
+    `census=true` also counts the objects of each type, which takes a while.
+    """
+    directory = call.broker.cluster.directory
     found: dict[str, object] = {
+        "pid": os.getpid(),
+        "upSinceMs": call.broker.up_since_ms,
+        "data": None if directory is None else str(directory.absolute()),
         "tasks": trio.lowlevel.current_statistics().tasks_living,
         "threads": threading.active_count(),
         "sessions": sum(len(broker.sessions) for broker in call.broker.cluster.brokers),

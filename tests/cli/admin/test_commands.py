@@ -90,6 +90,14 @@ def test_topics_are_deleted_one_by_one_and_what_is_refused_is_said(played: Playe
     assert "cannot be read" in played.refused("topics", "delete", str(tmp_path / "none"), "--from-file")
 
 
+def test_a_topic_that_is_not_deleted_fails_the_command_only_where_it_is_told_to(played: Played) -> None:
+    played.refuse("DELETE", T, 412, "Topic has active producers/subscriptions")
+    refusal = f"Failed to delete topic: {TOPIC}. Exception: Topic has active producers/subscriptions\n"
+    assert played.said("topics", "delete", "t") == refusal
+    assert played.refused("topics", "delete", "t", "--fail") == f"pulsarium: {refusal}"
+    assert played.said("topics", "delete", f"{TOPIC}2", "--fail") == ""
+
+
 def test_topics_are_deleted_by_pattern(played: Played) -> None:
     played.answer("GET", "persistent/public/default", [f"{TOPIC}-1", f"{TOPIC}-2", "persistent://public/default/x"])
     played.answer("GET", "non-persistent/public/default", [])

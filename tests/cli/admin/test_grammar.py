@@ -17,7 +17,7 @@ EVERYWHERE = {"output", "help"}
 # Commands that the PIPs add to the released pulsar-admin.
 OF_THE_PIPS = {("topics", "skip-messages"), ("topics", "get-message-id-by-index")}
 # `schemas get --version N` exists, but the --version of all commands hides it in pulsar-admin's model.
-COVERED = {("schemas", "get"): {"--version", "-v"}, ("topics", "delete"): {"--regex"}}
+COVERED = {("schemas", "get"): {"--version", "-v"}, ("topics", "delete"): {"--fail", "--regex"}}
 # By mistake, an option of pulsar-admin is the bare word `regex`. Our option has dashes.
 BARE_WORD = "regex"
 

@@ -13,8 +13,13 @@ import pytest
 from click.testing import CliRunner
 
 from pulsarium.broker.config.version import VERSION
+from pulsarium.cli import patience
+from pulsarium.cli.admin import asked
 from pulsarium.cli.admin.asked import AdminRun
+from pulsarium.cli.admin.errors import NotConnected, ServerError
 from pulsarium.cli.main import cli
+from pulsarium.rest.exchange import RestReply, RestRequest
+from tests.client.refusing import refusing_port
 from tests.workers import unmeasured
 
 from .conftest import Played
@@ -218,3 +223,34 @@ def test_neither_the_broker_nor_protobuf_is_imported() -> None:
     )
     modules = set(run.stdout.split())
     assert not modules & {"trio", "google.protobuf", "h11", "sqlite3", "pulsarium.broker.cluster"}
+
+
+class Refusing:
+    """An `Api` whose first answers are that nobody listens."""
+
+    refusals = 2
+
+    def __init__(self, *arguments: object) -> None:
+        pass
+
+    async def send(self, request: RestRequest) -> RestReply:
+        if Refusing.refusals:
+            Refusing.refusals -= 1
+            raise NotConnected("connection refused")
+        raise ServerError(401, "a refusal is an answer")
+
+
+def test_wait_waits_until_a_broker_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Refusing, "refusals", 2)
+    monkeypatch.setattr(asked, "Api", Refusing)
+    monkeypatch.setattr(patience, "PAUSE", 0)
+    assert isinstance(AdminRun(wait=600.0).api, Refusing)
+    assert Refusing.refusals == 0
+
+
+def test_wait_ends_with_the_error_of_the_last_attempt() -> None:
+    with refusing_port() as port:
+        url = f"http://127.0.0.1:{port}"
+        result = CliRunner().invoke(cli, ["why", "orders", "billing", "--admin-url", url, "--wait", "1ms"])
+    assert result.exit_code == 1
+    assert f"cannot connect to {url}: connection refused; " in result.stderr

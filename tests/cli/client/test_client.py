@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import re
+import socket
 import subprocess
 import sys
 import uuid
@@ -23,6 +24,7 @@ from click.testing import CliRunner, Result
 
 import pulsarium.client
 from pulsarium.broker.testing import running
+from pulsarium.cli import patience
 from pulsarium.cli.client.main import client
 from pulsarium.cli.client.session import with_remedy
 from pulsarium.cli.main import cli
@@ -309,14 +311,18 @@ def test_invalid_options_are_refused_before_sending(arguments: str, code: int, s
 
 
 def test_pulsarium_client_says_that_nobody_listens() -> None:
-    code = (
-        "import sys, pulsarium.cli.client.session as s\n"
-        "import pulsarium.client as c; from functools import partial\n"
-        "c.connect = partial(c.connect, operation_timeout=3.0)\n"
-        "from pulsarium.cli.main import main; main()"
-    )
     with refusing_port() as port:
-        command = [sys.executable, "-P", "-c", code, "client", "--url", f"pulsar://127.0.0.1:{port}", "read", "t"]
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            "pulsarium",
+            "client",
+            "--url",
+            f"pulsar://127.0.0.1:{port}",
+            "read",
+            "t",
+        ]
         result = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
     assert (result.returncode, result.stdout) == (1, "")
     assert "pulsarium serve" in result.stderr
@@ -343,17 +349,57 @@ def test_the_port_of_http_is_told_at_once(http_port: int) -> None:
     assert "pulsar://127.0.0.1:6650" in line
 
 
-def test_waiting_for_a_broker_is_told_once_with_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The line at the first failure and the line at the end both name the remedy."""
-    monkeypatch.setattr(pulsarium.client, "connect", partial(connect, operation_timeout=3.0))
+@pytest.fixture
+def never_connects(monkeypatch: pytest.MonkeyPatch) -> None:
+    def connects(*arguments: object, **named: object) -> None:
+        raise AssertionError("the command tries to connect")
+
+    monkeypatch.setattr(pulsarium.client, "connect", connects)
+
+
+@pytest.mark.usefixtures("never_connects")
+@pytest.mark.parametrize("scheme", ["pulsar", "pulsar+ssl", "http"])
+def test_a_refused_connection_ends_a_command_at_once_with_a_remedy(scheme: str) -> None:
     with refusing_port() as port:
         place = f"127.0.0.1:{port}"
-        result = run("--url", f"pulsar://{place}", "produce", "t", "-m", "x")
+        result = run("--url", f"{scheme}://{place}", "produce", "t", "-m", "x")
+    remedy = "is a broker running? Start one with `pulsarium serve`, or name another with --url"
     assert result.exit_code == 1
-    waiting, failed = result.stderr.splitlines()
-    remedy = f"{place}: connection refused; is a broker running? Start one with `pulsarium serve`, or name another with"
-    assert waiting == f"pulsarium: trying again: {remedy} --url"
-    assert f"{remedy} --url" in failed
+    assert result.stderr == f"pulsarium: ConnectError: {place}: connection refused; {remedy}\n"
+
+
+@pytest.mark.usefixtures("never_connects")
+def test_an_unknown_host_ends_a_command_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(*arguments: object, **named: object) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "not known")
+
+    monkeypatch.setattr(socket, "create_connection", unknown)
+    result = run("--url", "pulsar://nowhere.invalid:6650,also-nowhere.invalid:6650", "produce", "t", "-m", "x")
+    assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
+    assert "also-nowhere.invalid:6650: there is no such host (not known); --url names the broker" in result.stderr
+
+
+def test_one_host_that_answers_is_enough(url: str, topic: str) -> None:
+    with refusing_port() as port:
+        several = url.replace("pulsar://", f"pulsar://127.0.0.1:{port},")
+        assert run("--url", several, "produce", topic, "-m", "x").exit_code == 0
+
+
+def test_a_command_waits_for_its_broker_as_long_as_it_is_told_to(
+    url: str, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refusals = iter(range(2))
+    create = socket.create_connection
+
+    def refuses_twice(*arguments: Any, **named: Any) -> socket.socket:
+        for _ in refusals:
+            raise ConnectionRefusedError
+        return create(*arguments, **named)
+
+    monkeypatch.setattr(socket, "create_connection", refuses_twice)
+    monkeypatch.setattr(patience, "PAUSE", 0)
+    result = run("--url", url, "--wait", "10m", "produce", topic, "-m", "x")
+    assert (result.exit_code, result.stderr) == (0, "1 messages successfully produced\n")
 
 
 def test_the_clients_arguments_are_named_as_options() -> None:

@@ -28,6 +28,7 @@ from pulsarium.client.entry.crypto import CryptoKeyReader
 from pulsarium.client.entry.encryption import ROTATION, KeySource, MessageDecryptor, MessageEncryptor
 from pulsarium.proto.errors import EncryptionError
 from pulsarium.proto.generated.PulsarApi_pb2 import MessageMetadata
+from pulsarium.proto.installing import remedy
 from tests.client.entry.encrypted import KINDS, Keys, private_pem, public_bytes, public_pem
 
 kinds = pytest.mark.parametrize("kind", KINDS)
@@ -222,7 +223,7 @@ def test_without_cryptography_the_error_says_what_to_install() -> None:
             print(error)
     """
     run = subprocess.run([sys.executable, "-P", "-c", code], check=True, capture_output=True, text=True)
-    assert run.stdout == 'encryption needs cryptography; install it with: pip install "pulsarium[client]"\n'
+    assert run.stdout == f"encryption needs cryptography; {remedy('client')}\n"
 
 
 def test_keys_are_read_from_files_as_they_are_now(tmp_path: Path) -> None:

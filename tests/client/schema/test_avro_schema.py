@@ -19,6 +19,7 @@ from pulsarium.client.errors import InvalidConfiguration, InvalidMessage
 from pulsarium.client.schema.avro_schema import MOST_WRITERS, AvroSchema
 from pulsarium.client.schema.schema import SchemaInfo
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.installing import remedy
 from tests.client.schema.people import Home, Person, people
 
 
@@ -293,7 +294,7 @@ def test_without_fastavro_the_error_says_what_to_install() -> None:
     assert run.stderr == ""
     assert run.stdout.splitlines() == [
         """b'{"a":1}'""",
-        'AvroSchema needs fastavro; install it with: pip install "pulsarium[avro]"',
+        f"AvroSchema needs fastavro; {remedy('avro')}",
     ]
 
 

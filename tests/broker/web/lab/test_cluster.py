@@ -162,6 +162,14 @@ async def test_closed_connections_leave_no_session(bed: Bed) -> None:
     assert (after["sessions"], after["tasks"]) == (0, before["tasks"])
 
 
+async def test_the_process_is_named_with_its_data_folder(bed: Bed, tmp_path: Path) -> None:
+    rest = rest_of(bed)
+    process = await rest.get("/lab/process")
+    assert (process["pid"], process["upSinceMs"], process["data"]) == (os.getpid(), bed.broker.up_since_ms, None)
+    async with serving(data=tmp_path) as other:
+        assert (await rest_of(other).get("/lab/process"))["data"] == str(tmp_path)
+
+
 async def test_the_reason_is_told_over_rest() -> None:
     async with serving() as bed:
         rest, wire = rest_of(bed), await bed.connect()
