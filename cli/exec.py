@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from pulsarium.cli.grouped import GroupedCommand
+from pulsarium.cli.parent import Parent, bound_to_this_thread, with_parent
 from pulsarium.cli.ready import URLS, Urls
 from pulsarium.cli.refusal import CommandRefusal, RequestRefused, RunRefused
 from pulsarium.cli.serve import FILE, broker_options, gather, output
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from pulsarium.cli.run import Opener, RunningBrokers
 
 _FORWARDED: Final = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
+PATIENCE_SECONDS: Final = 5.0  # between SIGTERM and SIGKILL
 _FROM_KEYBOARD: Final = ("SIGINT", "SIGQUIT")
 
 
@@ -46,14 +49,18 @@ class NotExecutable(CommandRefusal):
 )
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- COMMAND [ARG]...")
 @broker_options(free_ports=True, log_level="warning")
+@with_parent
 @output("--export", type=FILE, metavar="FILE", help="Write a snapshot to FILE when COMMAND has ended.")
-def exec_(command: tuple[str, ...], export: Path | None, log_level: str, log_format: str, **asked: Any) -> None:
+def exec_(
+    command: tuple[str, ...], export: Path | None, log_level: str, log_format: str, with_parent: bool, **asked: Any
+) -> None:
     """Run a broker on free ports for as long as COMMAND runs.
 
     COMMAND finds the broker's URLs in PULSAR_SERVICE_URL and PULSAR_ADMIN_URL, which `pulsarium admin` and
     `pulsarium client` read too. With TLS, PULSAR_SERVICE_URL_TLS and PULSAR_ADMIN_URL_TLS are set too. Signals go on
     to COMMAND. The exit code is that of COMMAND, or 128 plus the number of the signal that ended COMMAND. It is 126
-    when COMMAND cannot be executed and 127 when COMMAND does not exist.
+    when COMMAND cannot be executed and 127 when COMMAND does not exist. On Linux, COMMAND gets SIGTERM when this
+    process is killed.
 
     \b
     Run a test suite with its own broker:
@@ -74,7 +81,8 @@ def exec_(command: tuple[str, ...], export: Path | None, log_level: str, log_for
     from pulsarium.cli.run import run_loop
 
     configure(log_level, log_format)
-    sys.exit(run_loop(options, loaded, partial(accompany, command=command, export=export)))
+    parent = Parent(stdin=False) if with_parent else None  # standard input is for COMMAND
+    sys.exit(run_loop(options, loaded, partial(accompany, command=command, export=export, parent=parent)))
 
 
 def look_for(program: str, asking: str) -> None:
@@ -87,7 +95,13 @@ def look_for(program: str, asking: str) -> None:
         raise NotFound(f"{asking}: {program}: command not found; name a program on the PATH, or its path")
 
 
-async def accompany(options: ServeOptions, opener: Opener, command: Sequence[str], export: Path | None = None) -> int:
+async def accompany(
+    options: ServeOptions,
+    opener: Opener,
+    command: Sequence[str],
+    export: Path | None = None,
+    parent: Parent | None = None,
+) -> int:
     """Open the broker, run the command, close the broker, and return the exit code."""
     import trio
 
@@ -98,6 +112,8 @@ async def accompany(options: ServeOptions, opener: Opener, command: Sequence[str
     with trio.open_signal_receiver(*forwarded) as signals:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(run.forward, signals)
+            if parent is not None:
+                nursery.start_soon(run.follow, parent)
             with run.scope:
                 async with opener(options) as running:
                     with ready(running, options, log.info):
@@ -118,24 +134,20 @@ class CommandProcess:
         self.status = 0
         self.scope = trio.CancelScope()  # of the broker and the command
         self._command = command
-        self._process: trio.Process | None = None
-        self._begun: trio.Event | None = None  # set when the command runs, or cannot be started
+        self._process: subprocess.Popen[bytes] | None = None
 
     async def to_its_end(self, env: Mapping[str, str]) -> None:
         """Run the command. Raise `CommandRefusal` if the command cannot be started."""
         import trio
 
-        self._begun = trio.Event()
         try:
-            self._process = await trio.lowlevel.open_process(self._command, env=env)
+            self._process = _started(self._command, env)
         except FileNotFoundError as error:  # also when a script's interpreter does not exist
             raise NotFound(f"exec: {self._command[0]}: {error.strerror}") from None
         except OSError as error:
             raise NotExecutable(f"exec: {self._command[0]} cannot be executed: {error.strerror}") from None
-        finally:
-            self._begun.set()
         try:
-            code = await self._process.wait()
+            code = await trio.to_thread.run_sync(self._process.wait, abandon_on_cancel=True)
             self.status = code if code >= 0 else 128 - code
         finally:
             if self._process.returncode is None:  # the broker failed
@@ -144,13 +156,35 @@ class CommandProcess:
     async def forward(self, signals: AsyncIterator[int]) -> None:
         """Send signals on to the command. A signal before or after the command ends the broker."""
         async for number in signals:
-            if self._begun is not None:  # the command may run already, before its process is known here
-                await self._begun.wait()
-            if self._process is None or self._process.returncode is not None:
-                self.status = self.status or 128 + number
-                self.scope.cancel()
-            elif not (number in _numbers(*_FROM_KEYBOARD) and _is_in_foreground()):
-                self._process.send_signal(number)
+            if not (number in _numbers(*_FROM_KEYBOARD) and self._runs and _is_in_foreground()):
+                self._send(number)
+
+    async def follow(self, parent: Parent) -> None:
+        """End the command when the process that started this one has ended."""
+        import trio
+
+        await parent.wait()
+        self._send(signal.SIGTERM)
+        await trio.sleep(PATIENCE_SECONDS)
+        if self._process is not None:
+            self._process.kill()
+
+    @property
+    def _runs(self) -> bool:
+        return self._process is not None and self._process.returncode is None
+
+    def _send(self, number: int) -> None:
+        """Signal the command, or end the broker before or after the command."""
+        if self._process is not None and self._process.returncode is None:
+            self._process.send_signal(number)
+        else:
+            self.status = self.status or 128 + number
+            self.scope.cancel()
+
+
+def _started(command: Sequence[str], env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    """Start the command on this thread, so that it ends when this process is killed."""
+    return subprocess.Popen(command, env=env, preexec_fn=bound_to_this_thread())  # noqa: PLW1509  makes a system call
 
 
 def _numbers(*names: str) -> list[signal.Signals]:

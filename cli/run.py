@@ -21,6 +21,7 @@ from pulsarium.broker.config.keys import documented_keys
 from pulsarium.broker.config.listeners import is_loopback
 from pulsarium.broker.logs import PartLog
 from pulsarium.cli.garbage import keep_what_is_there
+from pulsarium.cli.parent import Parent
 from pulsarium.cli.ready import Urls, ready_content, remove_ready_file, remove_stale_ready_file, write_ready_file
 from pulsarium.cli.refusal import CommandRefusal, RunRefused
 
@@ -55,12 +56,19 @@ Opener = Callable[[ServeOptions], AbstractAsyncContextManager[RunningBrokers]]
 Job = Callable[[ServeOptions, Opener], Awaitable[T]]
 
 
-def run(options: ServeOptions, loaded: LoadedConfig, announce: Callable[[str], None] | None = None) -> None:
-    """Serve until SIGINT or SIGTERM.
+def run(
+    options: ServeOptions,
+    loaded: LoadedConfig,
+    announce: Callable[[str], None] | None = None,
+    *,
+    with_parent: bool = False,
+) -> None:
+    """Serve until SIGINT or SIGTERM, or until the process that started this one has ended.
 
     Raise `CommandRefusal` when a port is taken, or when the data directory or the disk cannot be used.
     """
-    run_loop(options, loaded, partial(serve_until_signal, announce=announce or print_ready))
+    parent = Parent(stdin=True) if with_parent else None
+    run_loop(options, loaded, partial(serve_until_signal, announce=announce or print_ready, parent=parent))
 
 
 def run_loop(options: ServeOptions, loaded: LoadedConfig, job: Job[T]) -> T:
@@ -141,7 +149,9 @@ def print_ready(line: str) -> None:
     print(line, flush=True)
 
 
-async def serve_until_signal(options: ServeOptions, opener: Opener, announce: Callable[[str], None]) -> None:
+async def serve_until_signal(
+    options: ServeOptions, opener: Opener, announce: Callable[[str], None], parent: Parent | None = None
+) -> None:
     """Open the broker, announce it, and close it at the first signal; a second signal ends the process at once."""
     if options.ready_file is not None:
         remove_stale_ready_file(options.ready_file)
@@ -150,6 +160,8 @@ async def serve_until_signal(options: ServeOptions, opener: Opener, announce: Ca
         async with trio.open_nursery() as nursery:
             serving = trio.CancelScope()
             nursery.start_soon(_stop_on_signal, signals, stopping, serving)
+            if parent is not None:
+                nursery.start_soon(_stop_with_parent, parent, stopping, serving)
             with serving:
                 async with opener(options) as running:
                     # From here on a signal cancels nothing: the broker closes in its own order, within the grace.
@@ -187,6 +199,12 @@ async def _stop_when_shut_down(running: RunningBrokers, stopping: trio.Event) ->
     await running.wait_shut_down()
     log.info("stopping", reason="shut down over REST")
     stopping.set()
+
+
+async def _stop_with_parent(parent: Parent, stopping: trio.Event, serving: trio.CancelScope) -> None:
+    log.info("stopping", reason=await parent.wait())
+    stopping.set()
+    serving.deadline = min(serving.deadline, trio.current_time() + GRACE_SECONDS)
 
 
 async def _stop_on_signal(signals: AsyncIterator[int], stopping: trio.Event, serving: trio.CancelScope) -> None:

@@ -12,6 +12,7 @@ import click
 from pulsarium.cli.completing import keys
 from pulsarium.cli.grouped import Decorator, GroupedCommand, options_of, together
 from pulsarium.cli.logs import FORMATS, LEVELS
+from pulsarium.cli.parent import with_parent
 from pulsarium.cli.refusal import RequestRefused
 
 if TYPE_CHECKING:
@@ -197,7 +198,8 @@ def broker_options(*, free_ports: bool = False, log_level: str = "info", seed: s
 
 @click.command(cls=GroupedCommand)
 @broker_options()
-def serve(log_level: str, log_format: str, **asked: Any) -> None:
+@with_parent
+def serve(log_level: str, log_format: str, with_parent: bool, **asked: Any) -> None:
     """Run a broker until Ctrl-C or SIGTERM.
 
     The broker prints "pulsarium ready pulsar://... http://..." when it can serve. On a terminal, it prints its URLs and
@@ -209,7 +211,7 @@ def serve(log_level: str, log_format: str, **asked: Any) -> None:
     Keep the data in ./data, also over a crash:
       pulsarium serve --data ./data
     Serve a test on free ports:
-      pulsarium serve --port 0 --http-port 0 --ready-file broker.json
+      pulsarium serve --port 0 --http-port 0 --ready-file broker.json --with-parent
     Use the settings of a cluster:
       pulsarium serve --config broker.conf --set allowAutoTopicCreation=false
     Try proposals that Pulsar does not have yet, or only in 5.0:
@@ -230,7 +232,7 @@ def serve(log_level: str, log_format: str, **asked: Any) -> None:
     from pulsarium.cli.run import run
 
     configure(log_level, log_format)
-    run(options, loaded, partial(announce, options))
+    run(options, loaded, partial(announce, options), with_parent=with_parent)
 
 
 def gather(asked: dict[str, Any], *, free_ports: bool = False) -> tuple[ServeOptions, LoadedConfig]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from types import TracebackType
+from typing import TYPE_CHECKING, NoReturn
 
 
 class Closing(ABC):
@@ -12,6 +13,12 @@ class Closing(ABC):
     @abstractmethod
     async def aclose(self) -> None:
         """Close the object. A second call does nothing."""
+
+    if not TYPE_CHECKING:  # type checkers report `await` of an object without this method
+
+        def __await__(self) -> NoReturn:
+            kind = type(self).__name__
+            raise TypeError(f"a {kind} opens in a block: write `async with ... as name:` around its use, without await")
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None

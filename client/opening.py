@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import anyio
 
@@ -13,6 +15,8 @@ from pulsarium.client.connection.brokers import Brokers
 from pulsarium.client.connection.protocol import MAX_PROTOCOL_VERSION
 from pulsarium.client.connection.settings import ClientOptions, Dial, Settings, dial_tcp, given
 from pulsarium.client.core import Core
+
+WRITE: Final = "connect(...) opens a client in a block: write `async with connect(...) as client:`"
 
 
 def connect(
@@ -77,7 +81,30 @@ def connect(
         InvalidUrl: The service URL cannot be read.
         InvalidConfiguration: An option is invalid, or a file cannot be read.
     """
-    return open_client(service_url, ClientOptions(**given(locals())))
+    return Opening(open_client(service_url, ClientOptions(**given(locals()))))
+
+
+class Opening(AbstractAsyncContextManager[Client]):
+    """A client that `async with` opens and closes."""
+
+    def __init__(self, opening: AbstractAsyncContextManager[Client]) -> None:
+        self._opening = opening
+
+    async def __aenter__(self) -> Client:
+        return await self._opening.__aenter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> bool | None:
+        return await self._opening.__aexit__(kind, error, traceback)
+
+    if not TYPE_CHECKING:  # type checkers report these uses by themselves
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AttributeError(f"{WRITE}, and call client.{name} there" if hasattr(Client, name) else name)
+
+        def __await__(self) -> NoReturn:
+            raise TypeError(WRITE)
 
 
 @asynccontextmanager

@@ -153,7 +153,7 @@ def environment(folder: Path, wheel: Path) -> Path:
 
 def round_trip(command: Path, folder: Path) -> None:
     """Serve, produce and consume with an installed command, in an empty folder."""
-    serve: Command = (command, "serve", "--port", "0", "--http-port", "0", "--log-level", "warning")
+    serve: Command = (command, "serve", "--port", "0", "--http-port", "0", "--log-level", "warning", "--with-parent")
     with subprocess.Popen(serve, stdout=subprocess.PIPE, text=True, cwd=folder) as broker:
         try:
             assert broker.stdout is not None

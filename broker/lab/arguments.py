@@ -36,6 +36,13 @@ class Selected(TypedDict, total=False):
         str,
         Told("Glob of the topic: `orders*`, `public/default/*`, `persistent://...`. Matches its partitions too."),
     ]
+    namespace: Annotated[
+        str,
+        Told(
+            "Glob of the namespace: `public/default`. A frame without a topic, such as PING or END_TXN, matches by the "
+            "producers and consumers of its connection. CONNECT and CONNECTED come before them, and are refused."
+        ),
+    ]
     client_version: Annotated[str, Told("Glob of the client's version in CONNECT.")]
     producer: Annotated[str, Told("Glob of the producer's name.")]
     consumer: Annotated[str, Told("Glob of the consumer's name.")]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pulsarium.broker.testing.lab import BrokerCapture, BrokerCaptures
+from pulsarium.broker.testing.captured import StartedCapture, StartsCaptures
 from pulsarium.capture.check.checker import tally_of
 from pulsarium.capture.check.judges import Assumptions
 from pulsarium.capture.check.verdict import Tally, Verdict
 from pulsarium.capture.lint.checker import all_opened
+from pulsarium.capture.namespaces import topics_of
 
 
 class BrokerChecker:
@@ -20,11 +21,16 @@ class BrokerChecker:
     checker.assert_kept()
     """
 
-    def __init__(self, captures: BrokerCaptures, tick_ms: int) -> None:
-        """Create a checker. `tick_ms` is the broker's delayedDeliveryTickTimeMillis."""
+    def __init__(self, captures: StartsCaptures, tick_ms: int, namespace: str | None = None) -> None:
+        """Create a checker of one namespace, or of all. `tick_ms` is the broker's delayedDeliveryTickTimeMillis."""
         self._captures = captures
         self._tick_ms = tick_ms
-        self._capture: BrokerCapture | None = None
+        self._namespace = namespace
+        self._capture: StartedCapture | None = None
+
+    def of(self, namespace: str | None) -> BrokerChecker:
+        """Return another checker, of one namespace, or of all for None."""
+        return BrokerChecker(self._captures, self._tick_ms, namespace)
 
     def start(self) -> None:
         """Record from now on, in memory, which keeps the newest 64 MB. An earlier record is dropped."""
@@ -42,6 +48,8 @@ class BrokerChecker:
         `nothing_unseen` asserts that no message expired, and that nobody changed a subscription over REST.
         """
         records = () if self._capture is None else self._capture.records()
+        if self._namespace is not None:
+            records = topics_of(records, self._namespace)
         assumed = Assumptions(whole=all_opened(records), nothing_unseen=nothing_unseen, tick_ms=self._tick_ms)
         return tally_of(enumerate(records, 1), assumed)
 

@@ -18,9 +18,10 @@ from pulsarium.broker.lab.linter import Linter
 from pulsarium.broker.lab.masks import Mask, Masks, WornMask
 from pulsarium.broker.lab.steering import Steered
 from pulsarium.broker.server import RunningCluster
+from pulsarium.broker.testing.faults import NamespaceFaults
+from pulsarium.broker.testing.linter import assert_no_mistake
 from pulsarium.broker.testing.thread import LoopThread
 from pulsarium.capture.file import CaptureRecord
-from pulsarium.capture.lint.checker import BrokenRule
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -131,6 +132,10 @@ class FaultRules(OnLoop[Faults]):
     def observe(self, command: str, **which: Unpack[Selected]) -> FaultRule:
         """Count matching frames in the rule's `hits`, and change nothing. Raise `FaultError`."""
         return FaultRule(self._thread, self._thread.call(self._it.observe, command, **which))
+
+    def of(self, namespace: str | None) -> NamespaceFaults[FaultRule]:
+        """Return the faults of one namespace, which act on its topics alone, or None for a test without its own."""
+        return NamespaceFaults(self, namespace)
 
     @property
     def rules(self) -> Sequence[FaultRule]:
@@ -307,7 +312,4 @@ class BrokerLinter(OnLoop[Linter]):
     def assert_clean(self) -> None:
         """Raise `AssertionError` when a client broke a rule."""
         __tracebackhide__ = True
-        found: list[BrokenRule] = self.violations()
-        wrong = [str(each) for each in found if each.side == "client"]
-        if wrong:
-            raise AssertionError("\n".join(["a client broke rules of the protocol:", *wrong]))
+        assert_no_mistake(self.violations())

@@ -27,6 +27,7 @@ from pulsarium.broker.lab.steering import ClockError
 from pulsarium.broker.lab.why import Why, WhyError
 from pulsarium.broker.testing.broker import PulsarBroker
 from pulsarium.broker.testing.checker import BrokerChecker
+from pulsarium.broker.testing.faults import NamespaceFaults
 from pulsarium.broker.testing.lab import (
     BrokerCapture,
     BrokerCaptures,
@@ -38,6 +39,7 @@ from pulsarium.broker.testing.lab import (
     FaultRule,
     FaultRules,
 )
+from pulsarium.broker.testing.linter import CaptureLinter
 from pulsarium.broker.testing.remote import NotOverHttp, RemoteBroker
 from pulsarium.broker.testing.starting import Running, running
 from pulsarium.broker.testing.thread import BrokerEnded
@@ -54,6 +56,7 @@ __all__ = [
     "BrokerMask",
     "BrokerMasks",
     "BrokerNamespaceClock",
+    "CaptureLinter",
     "ClockError",
     "Close",
     "ConfigError",
@@ -67,6 +70,7 @@ __all__ = [
     "FaultRules",
     "Mask",
     "MaskError",
+    "NamespaceFaults",
     "NotOverHttp",
     "PulsarBroker",
     "RemoteBroker",

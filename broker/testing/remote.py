@@ -1,255 +1,40 @@
-"""A broker in another process, for tests: the methods of `PulsarBroker` that its /lab offers over HTTP."""
+"""A broker in another process, for tests: the methods of `PulsarBroker` over HTTP."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from datetime import timedelta
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from types import MappingProxyType
-from typing import Any, Final, NoReturn, Unpack
-from urllib.error import HTTPError, URLError
-from urllib.parse import quote, urlencode
-from urllib.request import ProxyHandler, Request, build_opener
+from pathlib import Path
+from typing import Final, NoReturn
+from urllib.parse import quote
 
-from pulsarium.broker.lab.arguments import Selected, Which, json_arguments
-from pulsarium.broker.lab.faults import Action, FaultError
-from pulsarium.broker.lab.faults.text import action_from_json, action_to_json
-from pulsarium.broker.lab.steering import ClockError
+from pulsarium.broker.lab.state import SeedError
+from pulsarium.broker.lab.why import NotThere, Why, WhyError
+from pulsarium.broker.storage.interface import StorageError
+from pulsarium.broker.testing.checker import BrokerChecker
+from pulsarium.broker.testing.http import NOT_FOUND, Http, RemoteRefusal
+from pulsarium.broker.testing.linter import CaptureLinter
+from pulsarium.broker.testing.remote_lab import RemoteCaptures, RemoteClock, RemoteFaults, RemoteMasks
 from pulsarium.proto.topic_name import TopicName
 
-ONLY_HERE: Final = "only a broker in this process has {}: start one with pulsarium.broker.running(), {}"
-INSTEAD: Final = {
-    "call": "or send a request to its admin_url",
-    "service_urls": "or use `pulsarium serve --ready-file`",
-    "masks": "or use `pulsarium mask`",
-    "captures": "or use `pulsarium capture`",
-    "linter": "or use `pulsarium lint`",
-    "checker": "or use `pulsarium check --live`",
-    "why": "or use `pulsarium why`",
-    "snapshot": "or use `pulsarium state`",
-    "restore": "or use `pulsarium state`",
-    "seed": "or use `pulsarium state`",
-    "kill": "which no other run shares",
-    "bring_back": "which no other run shares",
-    "assert_produced": "or consume the messages",
+ONLY_HERE: Final = (
+    "only a broker in the process of the test has {name}: {instead}. For a broker of its own, mark the test with an "
+    "option, such as @pytest.mark.pulsar(brokers=1), or run it without pulsarium exec and --pulsar-url"
+)
+INSTEAD: Final[Mapping[str, str]] = {
+    "call": "send a request to the broker's admin_url",
+    "service_urls": "read the URLs of the brokers from `pulsarium serve --ready-file`",
+    "kill": "other tests share this broker",
+    "bring_back": "other tests share this broker",
 }
 TIMEOUT: Final = 5.0  # seconds
-NO_QUERY: Final[Mapping[str, object]] = MappingProxyType({})
+UNMET: Final = 417  # the status of /lab/expect for an expectation that is not met
 
 
 class NotOverHttp(AttributeError):
     """A method that only a broker in the test's own process has. The text says what to do instead."""
-
-
-class RemoteRefusal(Exception):
-    """A refusal of the broker."""
-
-    def __init__(self, status: int, text: str) -> None:
-        super().__init__(text)
-        self.status = status
-
-
-class Http:
-    """Requests to one broker, in plain code."""
-
-    def __init__(self, url: str) -> None:
-        self.url = url.rstrip("/")
-        self._open = build_opener(ProxyHandler({})).open
-
-    def call(self, method: str, path: str, body: object = None, query: Mapping[str, object] = NO_QUERY) -> Any:
-        """Return the JSON of the answer, or None. Raise `RemoteRefusal`, or `ConnectionError` without a broker."""
-        target = f"{self.url}{path}?{urlencode(query)}" if query else f"{self.url}{path}"
-        data = None if body is None else json.dumps(body).encode()
-        headers = {"Content-Type": "application/json", "X-Pulsarium-By": "test"}
-        request = Request(target, data, headers, method=method)
-        try:
-            with self._open(request) as answer:
-                said = answer.read()
-        except HTTPError as error:
-            raise RemoteRefusal(error.code, _reason(error)) from None
-        except URLError as error:
-            raise ConnectionError(f"no broker answers at {self.url}: {error.reason}; start it first") from None
-        return json.loads(said) if said else None
-
-
-def _reason(error: HTTPError) -> str:
-    said = error.read().decode(errors="replace")
-    try:
-        return str(json.loads(said)["reason"])
-    except (ValueError, KeyError, TypeError):
-        return said or f"status {error.code}"
-
-
-class RemoteClock:
-    """A clock of a broker in another process: the broker's, or that of a namespace."""
-
-    def __init__(self, http: Http, namespace: str | None = None) -> None:
-        self._http = http
-        self._query = {} if namespace is None else {"namespace": namespace}
-
-    def of(self, namespace: str) -> RemoteClock:
-        """Return the clock of a namespace. The first call that steers it gives the namespace its own time."""
-        clock = RemoteClock(self._http, namespace)
-        clock._shown()
-        return clock
-
-    def _call(self, method: str, path: str = "", body: object = None) -> Mapping[str, Any]:
-        try:
-            shown: Mapping[str, Any] = self._http.call(method, f"/lab/clock{path}", body, self._query)
-        except RemoteRefusal as refused:
-            raise ClockError(str(refused)) from None
-        return shown
-
-    def _shown(self) -> Mapping[str, Any]:
-        return self._call("GET")
-
-    @property
-    def frozen(self) -> bool:
-        """Return whether the clock is frozen."""
-        return bool(self._shown()["frozen"])
-
-    @property
-    def offset_ms(self) -> int:
-        """Return how far the clock is ahead of the machine's clock, in milliseconds. Below 0, the clock is behind."""
-        return int(self._shown()["offsetMs"])
-
-    @property
-    def next_in(self) -> float | None:
-        """Return the seconds until the next timer that runs once, or None when no timer waits."""
-        seconds: float | None = self._shown()["nextInSeconds"]
-        return seconds
-
-    @property
-    def included(self) -> list[str]:
-        """Return the names of the included timers."""
-        return list(self._shown().get("included", ()))
-
-    @property
-    def namespaces(self) -> list[str]:
-        """Return the names of the namespaces that have their own time."""
-        return list(self._shown().get("namespaces", ()))
-
-    @property
-    def is_own(self) -> bool:
-        """Return whether the namespace has its own time, and does not follow the broker's clock."""
-        return bool(self._shown().get("own", True))
-
-    def now_ms(self) -> int:
-        """Return the clock's time, in milliseconds since the epoch."""
-        return int(self._shown()["nowMs"])
-
-    def freeze(self) -> None:
-        """Freeze the clock."""
-        self._call("POST", "/freeze")
-
-    def resume(self) -> None:
-        """Let the clock run again from the time that it shows."""
-        self._call("POST", "/resume")
-
-    def reset(self) -> None:
-        """Return to the machine's time, or a namespace to the broker's."""
-        self._call("POST", "/reset")
-
-    def advance(self, time: float | timedelta) -> None:
-        """Advance the clock by so many seconds, and run the timers that become due. Raise `ClockError`."""
-        seconds = time.total_seconds() if isinstance(time, timedelta) else time
-        self._call("POST", "/advance", {"seconds": seconds})
-
-    def run_next(self) -> float:
-        """Advance the clock to the next timer that runs once, and return by how many seconds. Raise `ClockError`."""
-        return float(self._call("POST", "/run-next")["advancedSeconds"])
-
-    def include(self, *names: str) -> None:
-        """Put "keep-alive" or "token-expiry" under this clock too."""
-        self._call("POST", "/include", {"names": names})
-
-    def exclude(self, *names: str) -> None:
-        """Return the named timers to the machine's clock."""
-        self._call("POST", "/exclude", {"names": names})
-
-    @property
-    def auto_advance(self) -> bool:
-        """Return whether an idle broker goes to its next timer by itself."""
-        return bool(self._shown()["autoAdvance"])
-
-    @auto_advance.setter
-    def auto_advance(self, on: bool) -> None:
-        self._call("POST", "/auto-advance", {"on": on})
-
-
-class RemoteRule:
-    """A fault rule of a broker in another process. Leaving its `with` block removes the rule."""
-
-    def __init__(self, http: Http, shown: Mapping[str, Any]) -> None:
-        self._http = http
-        self.id = int(shown["id"])
-
-    def __enter__(self) -> RemoteRule:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.remove()
-
-    @property
-    def hits(self) -> int:
-        """Return how often the rule has acted. A rule that observes counts the frames."""
-        return int(self._http.call("GET", f"/lab/faults/{self.id}")["hits"])
-
-    @property
-    def matched(self) -> int:
-        """Return how many frames matched, also those that the rule passed over."""
-        return int(self._http.call("GET", f"/lab/faults/{self.id}")["matched"])
-
-    def wait(self, hits: int = 1, *, timeout: float = 5.0) -> None:
-        """Wait until the rule has acted `hits` times in all. Raise `AssertionError` after `timeout` seconds."""
-        __tracebackhide__ = True
-        try:
-            self._http.call("GET", f"/lab/faults/{self.id}/wait", query={"n": hits, "timeout": timeout})
-        except RemoteRefusal as refused:
-            raise (AssertionError if refused.status == 408 else FaultError)(str(refused)) from None
-
-    def remove(self) -> None:
-        """Remove the rule."""
-        try:
-            self._http.call("DELETE", f"/lab/faults/{self.id}")
-        except RemoteRefusal as refused:
-            if refused.status != 404:
-                raise
-
-
-class RemoteFaults:
-    """The faults that this test adds to a broker in another process. Other runs may have rules there too."""
-
-    def __init__(self, http: Http) -> None:
-        self._http = http
-        self.rules: list[RemoteRule] = []
-
-    def add(self, action: Action | str | Mapping[str, object], command: str, **which: Unpack[Which]) -> RemoteRule:
-        """Apply `action` to matching frames of `command`, by default to the first one only. Raise `FaultError`."""
-        if "predicate" in which:
-            raise FaultError("a predicate is a function, which no other process can run: select by the other arguments")
-        found = action if isinstance(action, Action) else action_from_json(action)
-        known = {argument.name: name for name, argument in json_arguments(Which).items()}
-        if unknown := which.keys() - known.keys():
-            raise TypeError(f"a fault has no argument {', '.join(sorted(unknown))}")
-        arguments = {known[name]: value for name, value in which.items()}
-        asked = {"command": command, "action": action_to_json(found), **arguments}
-        try:
-            rule = RemoteRule(self._http, self._http.call("POST", "/lab/faults", asked))
-        except RemoteRefusal as refused:
-            raise FaultError(str(refused)) from None
-        self.rules.append(rule)
-        return rule
-
-    def observe(self, command: str, **which: Unpack[Selected]) -> RemoteRule:
-        """Count matching frames in the rule's `hits`, and change nothing. Raise `FaultError`."""
-        return self.add("observe", command, **which)
-
-    def clear(self) -> None:
-        """Remove the rules that were added here."""
-        while self.rules:
-            self.rules.pop().remove()
 
 
 class RemoteBroker:
@@ -274,7 +59,7 @@ class RemoteBroker:
 
     def __getattr__(self, name: str) -> NoReturn:
         if name in INSTEAD:
-            raise NotOverHttp(ONLY_HERE.format(name, INSTEAD[name]))
+            raise NotOverHttp(ONLY_HERE.format(name=name, instead=INSTEAD[name]))
         raise AttributeError(f"a broker has no {name}")
 
     @cached_property
@@ -283,9 +68,54 @@ class RemoteBroker:
         return RemoteClock(self._http)
 
     @cached_property
+    def masks(self) -> RemoteMasks:
+        """Return the masks that this run adds. They act on all connections that match."""
+        return RemoteMasks(self._http)
+
+    @cached_property
+    def captures(self) -> RemoteCaptures:
+        """Return the captures that this run starts."""
+        return RemoteCaptures(self._http)
+
+    @cached_property
+    def linter(self) -> CaptureLinter:
+        """Return a linter that finds mistakes of clients, in a capture of its own."""
+        return CaptureLinter(self.captures)
+
+    @cached_property
+    def checker(self) -> BrokerChecker:
+        """Return the checker that compares what clients experience with the promises of Pulsar."""
+        settings = self._http.call("GET", "/admin/v2/brokers/configuration/runtime")
+        return BrokerChecker(self.captures, int(settings["delayedDeliveryTickTimeMillis"]))
+
+    def why(
+        self, topic: str, subscription: str | None = None, message_id: object = None, *, producer: str | None = None
+    ) -> Why:
+        """Explain why a message was not delivered. See `PulsarBroker.why`. Raise `WhyError`."""
+        asked = {"topic": topic, "subscription": subscription, "messageId": message_id, "producer": producer}
+        try:
+            query = {name: value for name, value in asked.items() if value is not None}
+            return Why(**self._http.call("GET", "/lab/why", query=query))
+        except RemoteRefusal as refused:
+            raise (NotThere if refused.status == NOT_FOUND else WhyError)(str(refused)) from None
+
+    @cached_property
     def faults(self) -> RemoteFaults:
         """Return the rules that this run adds. Name the topic, because other tests have connections."""
         return RemoteFaults(self._http)
+
+    def assert_produced(self, topic: str, expected: int | Sequence[bytes | str], *, timeout: float = TIMEOUT) -> None:
+        """Assert that the topic has exactly this number of messages, or these values in this order.
+
+        See `PulsarBroker.assert_produced`. Raise `AssertionError` after `timeout` seconds.
+        """
+        __tracebackhide__ = True
+        if isinstance(expected, int):
+            self._expect(topic=topic, state="produced", count=expected, timeout=timeout)
+            return
+        values = [each.encode() if isinstance(each, str) else each for each in expected]
+        texts = [b64encode(each).decode() for each in values]
+        self._expect(topic=topic, state="produced", values=texts, timeout=timeout)
 
     def assert_delivered(self, topic: str, subscription: str, count: int = 1, *, timeout: float = TIMEOUT) -> None:
         """Assert that the broker sent at least this number of messages to consumers of the subscription.
@@ -293,26 +123,50 @@ class RemoteBroker:
         See `PulsarBroker.assert_delivered`. Raise `AssertionError` after `timeout` seconds.
         """
         __tracebackhide__ = True
-        self._wait(topic=topic, subscription=subscription, state="delivered", count=count, timeout=timeout)
+        self._expect(topic=topic, subscription=subscription, state="delivered", count=count, timeout=timeout)
 
     def assert_acked(
         self, topic: str, subscription: str, count: int | None = None, *, timeout: float = TIMEOUT
     ) -> None:
-        """Assert that all messages are acknowledged. Raise `AssertionError` after `timeout` seconds.
+        """Assert that exactly this number of messages is acknowledged, or all for None.
 
-        With a `count`, raise `NotOverHttp`.
+        See `PulsarBroker.assert_acked`. Raise `AssertionError` after `timeout` seconds.
         """
         __tracebackhide__ = True
-        if count is not None:
-            raise NotOverHttp(ONLY_HERE.format("assert_acked with a number of messages", "or leave the number out"))
-        self._wait(topic=topic, subscription=subscription, state="caught-up", timeout=timeout)
+        self._expect(topic=topic, subscription=subscription, state="acked", count=count, timeout=timeout)
 
-    def _wait(self, **query: object) -> None:
+    def _expect(self, **asked: object) -> None:
         __tracebackhide__ = True
         try:
-            self._http.call("GET", "/lab/wait", query=query)
+            self._http.call("POST", "/lab/expect", asked)
         except RemoteRefusal as refused:
-            raise (AssertionError if refused.status == 408 else ValueError)(str(refused)) from None
+            raise (AssertionError if refused.status == UNMET else ValueError)(str(refused)) from None
+
+    def snapshot(self, path: str | Path) -> None:
+        """Write the whole state to a file. Raise `StorageError`."""
+        Path(path).write_bytes(self._stored("/lab/snapshot", b""))
+
+    def restore(self, path: str | Path) -> None:
+        """Replace the whole state by a snapshot, also that of other tests. Raise `StorageError`."""
+        self._stored("/lab/restore", Path(path).read_bytes())
+
+    def _stored(self, path: str, data: bytes) -> bytes:
+        try:
+            return self._http.send("POST", path, data, media_type="application/octet-stream").body
+        except RemoteRefusal as refused:
+            raise StorageError(str(refused)) from None
+
+    def seed(self, path: str | Path) -> dict[str, int]:
+        """Create what a TOML or JSON file describes, where it does not exist yet. Return how much of each was new.
+
+        Raise `SeedError`.
+        """
+        try:
+            said = self._http.send("POST", "/lab/seed", Path(path).read_bytes())
+        except RemoteRefusal as refused:
+            raise SeedError(str(refused)) from None
+        new: dict[str, int] = json.loads(said.body)
+        return new
 
     def reset(self) -> None:
         """Delete all topics, subscriptions, policies, faults and masks, also those of other tests."""

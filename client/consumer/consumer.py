@@ -83,6 +83,9 @@ class Consumer(Closing, Generic[T]):
             raise StopAsyncIteration
         return self._take()
 
+    def __repr__(self) -> str:
+        return f"<Consumer {self.consumer_name()!r} of {self.topic()}, subscription {self.subscription_name()!r}>"
+
     def topic(self) -> str:
         """Return the full name of the topic, the names of several topics with commas between, or the pattern."""
         return self._parts.text

@@ -9,6 +9,7 @@ from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import Any, Generic
 from uuid import uuid4
 
+from pulsarium.client.choices import check_choices
 from pulsarium.client.consumer.intercepting import InterceptsConsumer
 from pulsarium.client.consumer.last_entry import PayloadToMessageIdConverter
 from pulsarium.client.consumer.policies import (
@@ -65,6 +66,9 @@ class ConsumerKeySharedPolicy:
     entry_buckets: bool = False
     """The ranges are the entry buckets of a segment, which the broker divides among the consumers (PIP-486)."""
 
+    def __post_init__(self) -> None:
+        check_choices(self)
+
 
 class OrderedNegativeAckMode(enum.Enum):
     """The order of keys after negative acknowledgements on KeyShared subscriptions (PIP-493, a draft).
@@ -113,6 +117,7 @@ class ReceivingOptions(Generic[T]):
     auto_update_partitions_interval: float = 60.0
 
     def __post_init__(self) -> None:
+        check_choices(self)
         if self.receiver_queue_size < 0:
             raise InvalidConfiguration(f"receiver_queue_size {self.receiver_queue_size} is negative")
         if self.max_pending_chunked_message < 0 or self.expire_time_of_incomplete_chunked_message < 0:

@@ -14,7 +14,7 @@ from pulsarium.client.core import Core
 from pulsarium.client.entry.decoding import RawDecoder
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
-from pulsarium.proto.entry import strip_broker_metadata
+from pulsarium.proto.entry import payload_of, strip_broker_metadata
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 
@@ -28,6 +28,10 @@ class RawMessage(NamedTuple):
     """The metadata in `headers_and_payload`, parsed."""
     broker_metadata: pb.BrokerEntryMetadata | None
     """The broker's metadata of the entry (PIP-70), where the broker sends it."""
+
+    def data(self) -> bytes:
+        """Return the payload as the producer compressed and encrypted it: a message, a whole batch, or a chunk."""
+        return payload_of(self.headers_and_payload)
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,9 @@ class RawReader(Closing):
 
     async def __anext__(self) -> RawMessage:
         return _raw(await self._reader.__anext__())
+
+    def __repr__(self) -> str:
+        return f"<RawReader of {self.topic()}>"
 
     def topic(self) -> str:
         """Return the full name of the topic."""

@@ -118,6 +118,9 @@ class Reader(Closing, Generic[T]):
     async def __anext__(self) -> Message[T]:
         return self._passed(await self._consumer.__anext__())
 
+    def __repr__(self) -> str:
+        return f"<Reader of {self.topic()}>"
+
     def topic(self) -> str:
         """Return the full name of the topic."""
         return self._consumer.topic()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Generic, TypeAlias
 
+from pulsarium.client.choices import check_choices
 from pulsarium.client.entry.crypto import KeyReader
 from pulsarium.client.errors import InvalidConfiguration
 from pulsarium.client.message import Message
@@ -108,6 +109,7 @@ class ProducerOptions(Generic[T]):
     crypto_key_reader: KeyReader | None = None
 
     def __post_init__(self) -> None:
+        check_choices(self)
         batch = min(self.batching_max_messages, self.batching_max_allowed_size_in_bytes)
         if min(batch, self.max_pending_messages, self.max_pending_messages_across_partitions) < 1:
             raise InvalidConfiguration("the limits of batches and of pending messages must be positive")

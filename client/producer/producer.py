@@ -81,6 +81,9 @@ class Producer(Publishing, Generic[T]):
             brokers.task_group.start_soon(self._watch_partitions)
         return self
 
+    def __repr__(self) -> str:
+        return f"<Producer {self.producer_name()!r} of {self._topic}>"
+
     def topic(self) -> str:
         """Return the full name of the topic."""
         return self._topic

@@ -10,6 +10,7 @@ from typing import Any, Generic, NamedTuple, cast
 
 from typing_extensions import TypeVar
 
+from pulsarium.client.choices import check_choice
 from pulsarium.client.errors import InvalidMessage
 from pulsarium.client.schema.schema import Schema, SchemaInfo
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -60,6 +61,7 @@ class KeyValueSchema(Schema[KeyValue[K, V]]):
             value: The schema of values.
             encoding: The place of the key: in the payload (INLINE), or in the message's partition key (SEPARATED).
         """
+        check_choice("encoding", encoding, KeyValueEncodingType)
         self.info: SchemaInfo = joined(key.info or _BYTES, value.info or _BYTES, encoding)
         self.separates_key: bool = encoding is KeyValueEncodingType.SEPARATED
         self.reads_by_writer: bool = key.reads_by_writer or value.reads_by_writer

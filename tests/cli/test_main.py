@@ -78,7 +78,7 @@ def test_help_of_serve_teaches() -> None:
     for example in ("--data ./data", "--config broker.conf --set allowAutoTopicCreation=false", "--profile pulsar-4.2"):
         assert f"pulsarium serve {example}" in text
     headings = [line for line in text.splitlines() if line.endswith(":") and not line.startswith(" ")]
-    assert headings == ["Network:", "Storage:", "Behavior:", "TLS:", "Output:", "Other:"]
+    assert headings == ["Network:", "Storage:", "Behavior:", "TLS:", "Output:", "Process:", "Other:"]
     for default in ("127.0.0.1", "6650", "8080", "os", "22, or that of the profile's release"):
         assert f"[default: {default}]" in " ".join(text.split())
 

@@ -41,7 +41,7 @@ def serving(home: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], 
     with (
         log.open("w") as stderr,
         subprocess.Popen(
-            [*COMMAND, *FREE, *options],
+            [*COMMAND, *FREE, "--with-parent", *options],
             stdout=subprocess.PIPE,
             stderr=stderr,
             text=True,

@@ -58,7 +58,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     folder = shutil.copytree(EXAMPLE, tmp_path_factory.mktemp("example") / "secure")
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     subprocess.run(["bash", "keys.sh"], cwd=folder, check=True, capture_output=True, env={**os.environ, "PATH": path})
-    command = [sys.executable, "-P", "-m", "pulsarium", "serve", "--config", "secure.conf", *FREE]
+    command = [sys.executable, "-P", "-m", "pulsarium", "serve", "--config", "secure.conf", "--with-parent", *FREE]
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline().startswith("pulsarium ready")

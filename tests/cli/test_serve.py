@@ -30,10 +30,14 @@ class Runs:
         self.options: list[ServeOptions] = []
         self.loaded: list[LoadedConfig] = []
         self.logging: list[tuple[str, str]] = []
+        self.with_parent: list[bool] = []
 
-    def run(self, options: ServeOptions, loaded: LoadedConfig, announce: Callable[[str], None]) -> None:
+    def run(
+        self, options: ServeOptions, loaded: LoadedConfig, announce: Callable[[str], None], *, with_parent: bool
+    ) -> None:
         self.options.append(options)
         self.loaded.append(loaded)
+        self.with_parent.append(with_parent)
 
 
 @pytest.fixture
@@ -235,6 +239,13 @@ def test_a_wrong_line_of_the_file_is_named(runs: Runs, tmp_path: Path) -> None:
 def test_a_folder_for_files_of_the_lab(runs: Runs, tmp_path: Path) -> None:
     (tmp_path / "captures").mkdir()
     assert served(runs, "--lab-dir", "captures").lab_dir == tmp_path / "captures"
+
+
+def test_the_broker_ends_with_its_parent_when_asked(runs: Runs) -> None:
+    for options in ((), ("--with-parent",)):
+        result = CliRunner().invoke(cli, ["serve", *options], prog_name="pulsarium", catch_exceptions=False)
+        assert result.exit_code == 0
+    assert runs.with_parent == [False, True]
 
 
 def test_the_control_api_of_toxiproxy_has_a_port(runs: Runs) -> None:

@@ -26,7 +26,7 @@ ADDRESS = "PULSARIUM_TEST_BROKER"
 """Environment variable: "pulsar://host:port,http://host:port" of a running broker that the tests use."""
 
 
-PULSARIUM = (sys.executable, "-P", "-m", "pulsarium", "serve")
+PULSARIUM = (sys.executable, "-P", "-m", "pulsarium", "serve", "--with-parent")
 PULSAR = (str(Path(__file__).resolve().parents[2] / "scripts" / "reference-pulsar"),)
 """The command of a real broker, with the options of `pulsarium serve`."""
 

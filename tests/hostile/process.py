@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-COMMAND = (sys.executable, "-P", "-m", "pulsarium", "serve", "--port", "0", "--http-port", "0")
+COMMAND = (sys.executable, "-P", "-m", "pulsarium", "serve", "--port", "0", "--http-port", "0", "--with-parent")
 MB = 1 << 20
 LIMITED = 'ulimit -Sn "$1"; ulimit -Hn "$2"; shift 2; exec "$@"'
 

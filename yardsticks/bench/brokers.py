@@ -159,7 +159,7 @@ def pulsarium_command(*options: str) -> list[str]:
     """Return the command that a user types, if it is installed beside this Python."""
     installed = Path(sys.executable).with_name("pulsarium")
     command = [str(installed)] if installed.exists() else [sys.executable, "-P", "-m", "pulsarium"]
-    return [*command, "serve", *options]
+    return [*command, "serve", "--with-parent", *options]
 
 
 @contextmanager

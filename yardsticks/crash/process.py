@@ -78,7 +78,7 @@ class Broker:
         addresses = ["--port", str(self._ports[0]), "--http-port", str(self._ports[1])]
         storage = ["--data", str(self.data), "--durability", self._durability]
         settings = [word for key, value in OPTIONS.items() for word in ("--set", f"{key}={value}")]
-        arguments = ["serve", *addresses, *storage, *settings, "--log-level", "warning"]
+        arguments = ["serve", "--with-parent", *addresses, *storage, *settings, "--log-level", "warning"]
         order = {**asdict(manner), "log": str(self.log), "arguments": arguments}
         assert self._forker.stdin is not None
         await self._forker.stdin.send_all(json.dumps(order).encode() + b"\n")

@@ -73,4 +73,4 @@ def command(mutant: str) -> tuple[str, ...]:
 
 if __name__ == "__main__":
     MUTANTS[sys.argv[1]]()
-    cli(["serve", *sys.argv[2:]], prog_name="pulsarium")
+    cli(["serve", "--with-parent", *sys.argv[2:]], prog_name="pulsarium")

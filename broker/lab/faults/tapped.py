@@ -69,6 +69,15 @@ class TappedFrame:
         return "" if self.open_consumer is None else self.open_consumer.subscription.topic.name
 
     @property
+    def namespaces(self) -> set[str]:
+        """Return the namespace of the topic, or those of the connection's producers and consumers without a topic."""
+        topic = self.topic
+        if isinstance(topic, TopicName):
+            return {str(topic.namespace_name)}
+        named = self._text("namespace")
+        return {named} if named else self._present.namespaces()
+
+    @property
     def subscription(self) -> str:
         """Return the name of the subscription, or ""."""
         if self._of_transaction is not None:
@@ -207,6 +216,13 @@ class Present:
             self.open_consumers.clear()
         self.open_producers |= session.waiting_producers | session.producers
         self.open_consumers |= session.consumers
+
+    def namespaces(self) -> set[str]:
+        """Return the namespaces of the remembered producers and consumers."""
+        self.look()
+        names = [each.topic.name for each in self.open_producers.values()]
+        names += [each.subscription.topic.name for each in self.open_consumers.values()]
+        return {str(name.namespace_name) for name in names}
 
     def producer(self, producer_id: int) -> Producer | None:
         return self._session.producers.get(producer_id) or self.open_producers.get(producer_id)

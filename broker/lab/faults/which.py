@@ -18,6 +18,10 @@ from pulsarium.proto.text import did_you_mean
 log = PartLog("lab")
 
 NAMES = {spec.name: spec for spec in COMMANDS.values()}
+WITHOUT_NAMESPACE = frozenset(
+    ("CONNECT", "CONNECTED", "TC_CLIENT_CONNECT_REQUEST", "TC_CLIENT_CONNECT_RESPONSE"),
+)
+"""Commands that a connection exchanges before it names a topic."""
 GLOBS = tuple(name for name, argument in arguments_of(Selected).items() if argument.types == (str,))
 
 
@@ -37,7 +41,9 @@ class FrameSelector:
     """
 
     def __init__(self, command: str, sender: Direction, which: Selected) -> None:
-        """Create a selector. Raise `FaultError` when the expression `when` is not valid."""
+        """Create a selector. Raise `FaultError` for an invalid `when`, or a namespace of a command that has none."""
+        if which.get("namespace", ANY) != ANY and command in WITHOUT_NAMESPACE:
+            raise FaultError(f"{command} comes before its connection names a topic: select it without a namespace")
         self.command = command
         self.sender = sender
         self.which = which
@@ -73,6 +79,8 @@ def _names(frame: TappedFrame, name: str) -> Iterable[str]:
     """Return all names that a frame's field has for globs. A frame without such a name has none."""
     if name == "topic":
         return names_of(frame.topic)
+    if name == "namespace":
+        return frame.namespaces
     called: str = getattr(frame, name)
     return (called,) if called or name == "client_version" else ()
 

@@ -22,13 +22,14 @@ if TYPE_CHECKING:
     from pulsarium.broker.testing import (
         BrokerChecker,
         BrokerClock,
-        BrokerLinter,
         BrokerNamespaceClock,
-        FaultRules,
+        CaptureLinter,
+        FaultRule,
+        NamespaceFaults,
         PulsarBroker,
         RemoteBroker,
     )
-    from pulsarium.broker.testing.remote import RemoteClock, RemoteFaults
+    from pulsarium.broker.testing.remote_lab import RemoteClock, RemoteRule
 
 WRONG = pytest.StashKey[str]()
 VARIABLE = "PULSARIUM_ADMIN_URL"  # `pulsarium exec` sets it; PULSAR_ADMIN_URL may name a real cluster
@@ -207,10 +208,24 @@ def pulsar_client(pulsar_broker: PulsarBroker | RemoteBroker) -> Iterator[Any]:
 
 
 @pytest.fixture
-def pulsar_faults(pulsar_broker: PulsarBroker | RemoteBroker) -> Iterator[FaultRules | RemoteFaults]:
-    """Return the faults of `pulsar_broker`. All rules are removed after the test."""
-    yield pulsar_broker.faults
-    pulsar_broker.faults.clear()
+def pulsar_faults(
+    pulsar_broker: PulsarBroker | RemoteBroker, request: pytest.FixtureRequest
+) -> Iterator[NamespaceFaults[FaultRule] | NamespaceFaults[RemoteRule]]:
+    """Return the faults of the test's own namespace. Its rules are removed after the test.
+
+    A rule acts on other tests of the broker only with `everywhere=True`.
+    """
+    faults = pulsar_broker.faults.of(_own_namespace(request))
+    yield faults
+    faults.clear()
+
+
+def _own_namespace(request: pytest.FixtureRequest) -> str | None:
+    """Return the namespace of a test that uses one of its own, or None."""
+    if "pulsar_namespace" not in request.fixturenames:
+        return None
+    namespace: str = request.getfixturevalue("pulsar_namespace")
+    return namespace
 
 
 @pytest.fixture
@@ -223,32 +238,39 @@ def pulsar_clock(
     """
     from pulsarium.broker.testing import ClockError
 
-    own = "pulsar_namespace" in request.fixturenames
-    broker = pulsar_broker.clock
-    clock = broker.of(request.getfixturevalue("pulsar_namespace")) if own else broker
+    own, broker = _own_namespace(request), pulsar_broker.clock
+    clock = broker if own is None else broker.of(own)
     yield clock
     with suppress(ClockError):  # the test may delete its namespace
         clock.reset()
 
 
 @pytest.fixture
-def pulsar_linter(pulsar_broker: PulsarBroker) -> Iterator[BrokerLinter]:
-    """Check the connections that the test opens. The test fails when a client breaks a rule of the protocol."""
-    linter = pulsar_broker.linter
-    linter.clear()
+def pulsar_linter(
+    pulsar_broker: PulsarBroker | RemoteBroker, request: pytest.FixtureRequest
+) -> Iterator[CaptureLinter]:
+    """Check the connections that the test opens. The test fails when a client breaks a rule of the protocol.
+
+    The connections are those that use the test's own namespace, or all in a test without `pulsar_namespace`.
+    """
+    from pulsarium.broker.testing import CaptureLinter
+
+    linter = CaptureLinter(pulsar_broker.captures, _own_namespace(request))
     linter.start()
     yield linter
     linter.stop()
-    try:
-        linter.assert_clean()
-    finally:
-        linter.clear()
+    linter.assert_clean()
 
 
 @pytest.fixture
-def pulsar_checker(pulsar_broker: PulsarBroker) -> Iterator[BrokerChecker]:
-    """Record what clients experience. The test fails when that breaks a promise of Pulsar: loss, duplicates, order."""
-    checker = pulsar_broker.checker
+def pulsar_checker(
+    pulsar_broker: PulsarBroker | RemoteBroker, request: pytest.FixtureRequest
+) -> Iterator[BrokerChecker]:
+    """Record what clients experience. The test fails when that breaks a promise of Pulsar: loss, duplicates, order.
+
+    The record has the topics of the test's own namespace, or all in a test without `pulsar_namespace`.
+    """
+    checker = pulsar_broker.checker.of(_own_namespace(request))
     checker.start()
     yield checker
     checker.stop()

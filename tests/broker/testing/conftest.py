@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +11,11 @@ import pulsar
 import pytest
 
 from pulsarium.broker.testing import PulsarBroker, running
+
+# Plugins that users need not have are left out. They take seconds in a new folder.
+OTHERS = ("cacheprovider", "trio", "anyio", "hypothesispytest", "randomly")
+PYTEST = (sys.executable, "-P", "-m", "pytest", "-W", "error", *(f"-pno:{name}" for name in OTHERS))
+"""A pytest of its own, with the plugin."""
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ import inspect
 import re
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,10 +15,7 @@ from pulsarium.broker.clock import NamespaceTime
 from pulsarium.broker.server import RunningCluster
 from pulsarium.broker.testing import pytest_plugin, running
 from pulsarium.broker.testing.pytest_plugin import marks
-
-# Plugins that users need not have are left out. They take seconds in a new folder.
-OTHERS = ("cacheprovider", "trio", "anyio", "hypothesispytest", "randomly")
-PYTEST = (sys.executable, "-P", "-m", "pytest", "-W", "error", *(f"-pno:{name}" for name in OTHERS))
+from tests.broker.testing.conftest import PYTEST
 
 
 @pytest.fixture
@@ -211,7 +207,7 @@ def test_failures_name_the_line_of_the_test(run: Run) -> None:
         def test_produced(pulsar_broker, pulsar_topic):
             pulsar_broker.assert_produced(pulsar_topic, 1, timeout=0.01)
 
-        def test_rule(pulsar_faults):
+        def test_rule(pulsar_namespace, pulsar_faults):
             pulsar_faults.add("drop", "SEND").wait(timeout=0.01)
     """)
     result.assert_outcomes(failed=2)
@@ -263,7 +259,7 @@ def test_many_tests_on_one_broker(run: Run) -> None:
 @pytest.mark.usefixtures("heeded")
 def test_ctrl_c_ends_it(pytester: pytest.Pytester) -> None:
     file = pytester.makepyfile("""
-        def test_it(pulsar_broker, pulsar_faults):
+        def test_it(pulsar_namespace, pulsar_faults):
             rule = pulsar_faults.observe("SEND")
             print("waiting", flush=True)
             rule.wait(timeout=1000)
@@ -426,3 +422,119 @@ def test_the_clock_of_a_test_with_a_namespace_is_its_own(run: Run) -> None:
             assert pulsar_broker.clock.offset_ms > 80_000_000
     """)
     result.assert_outcomes(passed=3)
+
+
+def test_a_fault_of_a_test_acts_on_its_own_namespace(run: Run) -> None:
+    result = run("""
+        import pytest
+        from pulsarium.testing import FaultError
+
+        def test_its_own(pulsar_broker, pulsar_client, pulsar_topic, pulsar_faults):
+            elsewhere = pulsar_broker.create_topic(pulsar_broker.create_namespace("elsewhere") + "/topic")
+            own, every, named = (
+                pulsar_faults.observe("SEND"),
+                pulsar_faults.observe("SEND", everywhere=True),
+                pulsar_faults.observe("SEND", topic=elsewhere),
+            )
+            pulsar_client.create_producer(pulsar_topic).send(b"a")
+            producer = pulsar_client.create_producer(elsewhere)
+            for text in (b"b", b"c"):
+                producer.send(text)
+            assert (own.hits, every.hits, named.hits) == (1, 3, 2)
+
+        def test_a_command_before_any_topic(pulsar_topic, pulsar_faults):
+            with pytest.raises(FaultError, match="CONNECT comes before its connection names a topic.*everywhere=True"):
+                pulsar_faults.add("drop", "CONNECT", client_version="Pulsar*")
+            assert pulsar_faults.rules == []
+            pulsar_faults.add("drop", "CONNECT", client_version="nobody*", everywhere=True)
+            assert len(pulsar_faults.rules) == 1
+
+        def test_without_a_namespace(pulsar_faults):
+            with pytest.raises(FaultError, match="no namespace of its own.*pulsar_topic.*everywhere=True"):
+                pulsar_faults.add("drop", "SEND", topic="orders")
+            pulsar_faults.add("drop", "SEND", topic="public/default/orders")
+    """)
+    result.assert_outcomes(passed=3)
+
+
+SHARED = """
+    from pulsar import InitialPosition
+
+    MEETING = "persistent://public/default/meeting-{{}}"
+
+    def meet(client, name, time):
+        client.create_producer(MEETING.format(time)).send(name.encode())
+        meeting = client.subscribe(MEETING.format(time), name, initial_position=InitialPosition.Earliest)
+        assert len({{meeting.receive(400_000).data() for _ in range(4)}}) == 4
+
+    def test_it(pulsar_client, pulsar_namespace, pulsar_topic, pulsar_faults):
+        lost = pulsar_faults.add("close", "SEND", stage="after") if {faulty} else None
+        sent = pulsar_faults.observe("SEND")
+        producer = pulsar_client.create_producer(pulsar_topic)
+        meet(pulsar_client, pulsar_namespace, "before")
+        for text in (b"a", b"b", b"c"):
+            producer.send(text)
+        meet(pulsar_client, pulsar_namespace, "after")  # all faults stay until all tests have sent
+        assert sent.hits == (4 if {faulty} else 3)  # a message is sent again without a receipt
+        assert lost is None or lost.hits == 1
+"""
+
+
+@pytest.mark.timeout(600)
+def test_a_fault_of_a_worker_leaves_the_other_workers_of_one_broker_alone(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(**{f"test_{number}": SHARED.format(faulty=number < 2) for number in range(4)})
+    with running() as broker:
+        options = ("-pxdist", "-n4", "--dist=loadfile", f"--pulsar-url={broker.admin_url}", "-pno:cacheprovider")
+        pytester.run(*PYTEST, *options).assert_outcomes(passed=4)
+        assert broker.faults.rules == []
+
+
+def test_the_linter_of_a_test_judges_the_clients_of_its_namespace(run: Run) -> None:
+    result = run("""
+        import socket
+
+        from pulsarium.proto.framing import frame
+        from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+        def careless(broker, faults, topic):
+            \"\"\"Use a request id twice.\"\"\"
+            connect = pb.CommandConnect(client_version="careless", protocol_version=19)
+            lookup = pb.CommandLookupTopic(topic=topic, request_id=7)
+            commands = [
+                pb.BaseCommand(type=pb.BaseCommand.CONNECT, connect=connect),
+                *[pb.BaseCommand(type=pb.BaseCommand.LOOKUP, lookupTopic=lookup)] * 2,
+            ]
+            with faults.observe("LOOKUP", topic=topic) as seen:
+                with socket.create_connection(("127.0.0.1", int(broker.service_url.rpartition(":")[2]))) as client:
+                    client.sendall(b"".join(frame(command.SerializeToString()) for command in commands))
+                    seen.wait(2)
+
+        def test_another(pulsar_linter, pulsar_broker, pulsar_faults, pulsar_namespace):
+            careless(pulsar_broker, pulsar_faults, "persistent://public/default/other")
+
+        def test_its_own(pulsar_linter, pulsar_broker, pulsar_faults, pulsar_topic):
+            careless(pulsar_broker, pulsar_faults, pulsar_topic)
+
+        def test_without_a_namespace(pulsar_linter, pulsar_broker, pulsar_faults):
+            careless(pulsar_broker, pulsar_faults, "persistent://public/default/other")
+    """)
+    result.assert_outcomes(passed=3, errors=2)
+    result.stdout.fnmatch_lines(["*ERROR at teardown of test_its_own*", "*ERROR at teardown of test_without_a_names*"])
+
+
+def test_the_checker_of_a_test_judges_the_topics_of_its_namespace(run: Run) -> None:
+    """The broker delivers each message of a topic twice, which belongs to another test."""
+    result = run("""
+        import pytest
+        from pulsarium.broker.model.subscription.base import Consumer
+
+        def test_another(pulsar_checker, pulsar_client, pulsar_topic, monkeypatch):
+            pulsar_client.create_producer(pulsar_topic).send(b"a")
+            deliver = Consumer.deliver
+            monkeypatch.setattr(Consumer, "deliver", lambda *args, **kwargs: [deliver(*args, **kwargs) for _ in "12"])
+            consumer = pulsar_client.subscribe("persistent://public/default/other", "s")
+            pulsar_client.create_producer("persistent://public/default/other").send(b"a")
+            for _ in "12":
+                consumer.receive(30_000)
+    """)
+    result.assert_outcomes(passed=1)

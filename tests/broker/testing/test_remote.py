@@ -4,12 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pulsar
 import pytest
 
-from pulsarium.broker.testing import ClockError, Drop, FaultError, NotOverHttp, PulsarBroker, RemoteBroker
+from pulsarium.broker.lab.state import SeedError
+from pulsarium.broker.lab.why import NotThere
+from pulsarium.broker.storage.interface import StorageError
+from pulsarium.broker.testing import (
+    ClockError,
+    Drop,
+    FaultError,
+    Mask,
+    NotOverHttp,
+    PulsarBroker,
+    RemoteBroker,
+    WhyError,
+)
+from pulsarium.broker.testing.remote import INSTEAD
+from tests.broker.testing.conftest import client_of
 
 DAY_MS = 86_400_000
 
@@ -112,8 +127,6 @@ def test_assertions_wait_over_http(remote: RemoteBroker, client: Any, topic: str
     consumer.acknowledge(consumer.receive(30_000))
     consumer.close()
     remote.assert_acked(topic, "s")
-    with pytest.raises(ValueError, match="scalable topic"):
-        remote.assert_acked("topic://public/default/t", "s")
 
 
 def test_all_state_goes_over_http(broker: PulsarBroker, remote: RemoteBroker) -> None:
@@ -122,13 +135,127 @@ def test_all_state_goes_over_http(broker: PulsarBroker, remote: RemoteBroker) ->
     assert "public/gone" not in broker.call(lambda it: list(it.broker.metadata.namespaces))
 
 
-def test_what_needs_the_brokers_process_is_refused(remote: RemoteBroker) -> None:
-    with pytest.raises(NotOverHttp, match=r"only a broker in this process has captures: .* `pulsarium capture`"):
-        _ = remote.captures
-    with pytest.raises(NotOverHttp, match=r"has assert_acked with a number of messages: .* leave the number out"):
-        remote.assert_acked("t", "s", 1)
+@pytest.mark.parametrize("name", ["call", "kill", "bring_back", "service_urls"])
+def test_what_needs_the_brokers_process_says_what_to_do(remote: RemoteBroker, name: str) -> None:
+    with pytest.raises(NotOverHttp, match=rf"only a broker in the process of the test has {name}: .* mark the test"):
+        getattr(remote, name)
+
+
+def test_another_name_is_an_attribute_error(remote: RemoteBroker) -> None:
     with pytest.raises(AttributeError, match="a broker has no colour"):
         _ = remote.colour
+
+
+def test_each_method_of_a_broker_is_there_over_http_or_says_what_to_do(remote: RemoteBroker) -> None:
+    public = {name for name in vars(PulsarBroker) if not name.startswith("_")}
+    assert {name for name in public if name not in INSTEAD and not hasattr(RemoteBroker, name)} == set()
+
+
+def test_produced_messages_are_compared_over_http(remote: RemoteBroker, client: Any, topic: str) -> None:
+    producer = client.create_producer(topic)
+    producer.send(b"a")
+    producer.send(b"\xff")
+    remote.assert_produced(topic, 2)
+    remote.assert_produced(topic, ["a", b"\xff"])
+    with pytest.raises(AssertionError, match="has 2 messages, not 1: b'a', "):
+        remote.assert_produced(topic, 1)
+    with pytest.raises(AssertionError, match=r"message 1 of .* not b'b'"):
+        remote.assert_produced(topic, ["a", "b"])
+    with pytest.raises(ValueError, match="is not persistent"):
+        remote.assert_produced("non-persistent://public/default/t", ["a"])
+
+
+def test_a_number_of_acknowledgements_is_expected_over_http(remote: RemoteBroker, client: Any, topic: str) -> None:
+    consumer = client.subscribe(topic, "s")
+    producer = client.create_producer(topic)
+    for _ in range(2):
+        producer.send(b"a")
+    consumer.acknowledge(consumer.receive(30_000))
+    remote.assert_acked(topic, "s", 1, timeout=60)
+    with pytest.raises(AssertionError, match="has 1 message acknowledged, not 2, of 2 messages"):
+        remote.assert_acked(topic, "s", 2, timeout=0.01)
+
+
+def test_why_is_asked_over_http(broker: PulsarBroker, remote: RemoteBroker, client: Any, topic: str) -> None:
+    client.subscribe(topic, "s").close()
+    client.create_producer(topic).send(b"a")
+    assert remote.why(topic, "s") == broker.why(topic, "s")
+    assert remote.why(topic, producer="").reason == "can-be-created"
+    with pytest.raises(NotThere, match="nobody"):
+        remote.why(topic, "nobody")
+    with pytest.raises(WhyError, match="no message id"):
+        remote.why(topic, "s", "first")
+
+
+def test_masks_are_added_over_http_and_those_of_others_stay(broker: PulsarBroker, remote: RemoteBroker) -> None:
+    other = broker.masks.add(Mask(), client_version="nobody*")
+    mask = Mask(profile="pulsar-4.2", flags={"supports_partial_producer": False}, allowed=frozenset({"PRODUCER"}))
+    with remote.masks.add(mask, client_version="nobody*"):
+        assert broker.masks.worn[-1].mask == mask
+    worn = remote.masks.add(Mask(max_protocol_version=12), listener="pulsar://nowhere*")
+    assert worn.hits == 0
+    with pytest.raises(TypeError, match="no argument 'colour'"):
+        remote.masks.add(Mask(), colour=1)  # type: ignore[call-arg]
+    remote.masks.clear()
+    assert [each.id for each in broker.masks.worn] == [other.id]
+    other.remove()
+
+
+def test_a_capture_is_read_over_http(broker: PulsarBroker, remote: RemoteBroker, client: Any, topic: str) -> None:
+    own = broker.captures.start()
+    with remote.captures.start() as capture:
+        client.create_producer(topic).send(b"a")
+        assert [each.id for each in remote.captures.running] == [capture.id]
+        assert capture.frames == own.frames
+    own.stop()
+    assert [each.data for each in capture.records()] == [each.data for each in own.records()]
+    assert (capture.frames, capture.running, remote.captures.running) == (own.frames, False, [])
+    assert [each.id for each in broker.captures.running] == []
+    with pytest.raises(OSError, match="--lab-dir"):
+        remote.captures.start("here.pulscap")
+
+
+def test_a_long_capture_is_read_in_parts(broker: PulsarBroker, remote: RemoteBroker, topic: str) -> None:
+    client = client_of(broker)
+    with remote.captures.start() as capture:
+        producer = client.create_producer(topic)
+        for _ in range(10):
+            producer.send(b"a" * 1_000_000)
+    client.close()
+    assert sum(record.size > 1_000_000 for record in capture.records()) == 10
+
+
+def test_the_linter_and_the_checker_judge_over_http(broker: PulsarBroker, remote: RemoteBroker, topic: str) -> None:
+    linter, checker = remote.linter, remote.checker
+    linter.start()
+    checker.start()
+    client = client_of(broker)
+    consumer = client.subscribe(topic, "s")
+    client.create_producer(topic).send(b"a")
+    consumer.receive(30_000)
+    client.close()
+    linter.stop()
+    checker.stop()
+    linter.assert_clean()
+    checker.assert_kept()
+    assert checker.tally().kept["permits-exceeded"] == 1
+
+
+def test_the_state_is_saved_and_restored_over_http(broker: PulsarBroker, remote: RemoteBroker, tmp_path: Path) -> None:
+    seed = tmp_path / "seed.json"
+    seed.write_text('{"namespaces": [{"name": "public/seeded"}]}')
+    assert remote.seed(seed)["namespaces"] == 1
+    remote.snapshot(tmp_path / "state")
+    remote.reset()
+    assert "public/seeded" not in broker.call(lambda it: list(it.broker.metadata.namespaces))
+    remote.restore(tmp_path / "state")
+    assert "public/seeded" in broker.call(lambda it: list(it.broker.metadata.namespaces))
+    with pytest.raises(StorageError):
+        remote.restore(seed)
+    seed.write_text("{")
+    with pytest.raises(SeedError):
+        remote.seed(seed)
+    remote.reset()
 
 
 def test_a_url_without_pulsarium_is_refused(broker: PulsarBroker) -> None:

@@ -41,6 +41,7 @@ async def test_entries_come_as_they_are(autojump_clock: MockClock, exposing: boo
                     found.append(await reader.read_next())
         assert [one.headers_and_payload for one in found] == ENTRIES
         assert [one.message_id for one in found] == [MessageId(*position) for position in positions]
+        assert [one.data() for one in found] == [entries.payload_of(entry) for entry in ENTRIES]
         assert [one.metadata for one in found] == [entries.parse_metadata(entry) for entry in ENTRIES]
         stamps = [None if one.broker_metadata is None else one.broker_metadata.index for one in found]
         assert stamps == (list(range(6)) if exposing else [None] * 6)

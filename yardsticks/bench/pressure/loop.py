@@ -93,7 +93,7 @@ def broker_or(on: Broker | None) -> Iterator[tuple[Broker, Steps]]:
         return
     with TemporaryDirectory(prefix="pulsarium-bench-") as folder:
         file = Path(folder, "steps")
-        watched = (sys.executable, "-P", "-m", "yardsticks.bench.pressure.watched", str(file), "serve")
+        watched = (sys.executable, "-P", "-m", "yardsticks.bench.pressure.watched", str(file), "serve", "--with-parent")
         with launched([*watched, "--set", "transactionCoordinatorEnabled=true"], ROOT, kept=True) as launch:
             yield launch.broker, Steps(file)
 

@@ -96,6 +96,43 @@ async def test_topics_of_everything_a_producer_and_a_consumer_do(
     }
 
 
+@pytest.mark.parametrize(
+    ("glob", "expected"), [("public/default", 1), ("pub*", 1), ("public/other", 0), ("default", 0)]
+)
+async def test_a_namespace_selects_all_frames_of_its_topics(
+    faults: Faults, wire: Wire, glob: str, expected: int
+) -> None:
+    names = ("LOOKUP", "PRODUCER", "SEND", "SEND_RECEIPT", "SUBSCRIBE", "FLOW", "MESSAGE", "GET_TOPICS_OF_NAMESPACE")
+    seen = {name: faults.observe(name, namespace=glob) for name in names}
+    await wire.ask(Type.LOOKUP, topic="t")
+    await wire.producer("t")
+    await wire.subscribe()
+    await wire.flow()
+    await wire.publish(A)
+    await wire.message()
+    await wire.ask(Type.GET_TOPICS_OF_NAMESPACE, namespace="public/default")
+    assert {name: rule.hits for name, rule in seen.items()} == dict.fromkeys(seen, expected)
+
+
+async def test_a_frame_without_a_topic_has_the_namespaces_of_its_connections_producers_and_consumers(
+    faults: Faults, bed: Bed
+) -> None:
+    publishing, idle = await bed.connect(), await bed.connect()
+    await publishing.producer("t")
+    own, other = (faults.observe("PONG", sender="broker", namespace=each) for each in ("public/default", "public/x"))
+    for wire in (publishing, idle):
+        await wire.send(Type.PING)
+        await wire.expect(Type.PONG)
+    assert (own.hits, other.hits) == (1, 0)
+
+
+@pytest.mark.parametrize("command", ["CONNECT", "CONNECTED", "TC_CLIENT_CONNECT_REQUEST"])
+async def test_a_command_before_any_topic_has_no_namespace(faults: Faults, command: str) -> None:
+    with pytest.raises(FaultError, match=f"{command} comes before its connection names a topic: select it without"):
+        faults.observe(command, namespace="public/default")
+    faults.observe(command, namespace="*")
+
+
 async def test_a_rule_selects_clients_by_version_and_name(faults: Faults, bed: Bed) -> None:
     one, other = await bed.connect(client_version="cpp-3.5"), await bed.connect(client_version="java-4.2")
     await one.producer(producer_name="left")

@@ -24,7 +24,7 @@ async def add(rest: Rest, **rule: Any) -> Any:
 
 
 async def test_a_rule_is_added_with_all_its_selectors(rest: Rest, sender: Wire) -> None:
-    added = await add(rest, stage="after", topic="t*", clientVersion="w*", seed=3)
+    added = await add(rest, stage="after", topic="t*", namespace="public/default", clientVersion="w*", seed=3)
     assert added == {
         "id": 1,
         "command": "SEND",
@@ -32,6 +32,7 @@ async def test_a_rule_is_added_with_all_its_selectors(rest: Rest, sender: Wire) 
         "sender": "client",
         "stage": "after",
         "topic": "t*",
+        "namespace": "public/default",
         "clientVersion": "w*",
         "producer": "*",
         "consumer": "*",

@@ -1,4 +1,4 @@
-"""REST calls of /lab/wait."""
+"""REST calls of /lab/wait and /lab/expect."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from tests.broker.web.admin.rest import Rest, rest_of
 from tests.broker.wire import TOPIC, Bed, Shared, Wire, plain, serving
 
 URL = "/lab/wait?topic=t"
+EXPECT = "/lab/expect"
 
 
 @pytest.fixture
@@ -134,3 +135,38 @@ async def test_a_wrong_wait_is_refused(rest: Rest, query: str, text: str) -> Non
 async def test_topics_without_such_a_state(bed: Bed, topic: str, text: str) -> None:
     with pytest.raises(AwaitedError, match=text):
         awaited(bed.broker.cluster, topic, "sub", "acked", None)
+
+
+async def test_exactly_the_expected_messages_are_awaited(rest: Rest, wire: Wire) -> None:
+    await wire.producer()
+    await wire.subscribe(type=Shared)
+    await wire.publish(plain(b"a"))
+    asked = {"topic": TOPIC, "state": "produced", "timeout": 0}
+    assert (await rest.call("POST", EXPECT, {**asked, "values": ["YQ=="]})).status == 204
+    status, text = await rest.refused("POST", EXPECT, {**asked, "count": 2})
+    assert (status, text.partition(";")[0]) == (417, f"{TOPIC} has 1 message, not 2: b'a'")
+    waits = {"topic": TOPIC, "subscription": "sub", "timeout": 0}
+    assert (await rest.refused("POST", EXPECT, {**waits, "state": "delivered", "count": 1}))[0] == 417
+    assert (await rest.refused("POST", EXPECT, {**waits, "state": "acked"}))[0] == 417
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ({}, "an expectation needs a topic, and a state, one of produced, delivered, acked"),
+        ({"topic": "t", "state": "gone"}, "an expectation needs a topic, and a state, one of produced, "),
+        ({"topic": "t", "state": "produced"}, "the state produced needs count, a number of messages"),
+        ({"topic": "t", "state": "delivered", "count": 1}, "the state delivered needs a subscription"),
+        ({"topic": "t", "state": "produced", "count": True}, "count is True; an expectation has topic, subscription, "),
+        ({"topic": "t", "state": "produced", "colour": 1}, "colour is 1; an expectation has topic, subscription, "),
+        (
+            {"topic": "t", "state": "produced", "count": 1, "timeout": "5"},
+            "timeout is '5'; it must be a number",
+        ),
+        ({"topic": "t", "state": "produced", "values": ["?"]}, "values: each is a message in base64"),
+        ({"topic": "non-persistent://public/default/t", "state": "produced", "values": ["YQ=="]}, "is not persistent"),
+    ],
+)
+async def test_an_expectation_that_cannot_be_is_refused(rest: Rest, asked: dict[str, object], says: str) -> None:
+    status, text = await rest.refused("POST", EXPECT, asked)
+    assert (status, says in text) == (400, True), text

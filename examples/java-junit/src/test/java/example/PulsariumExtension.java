@@ -42,6 +42,7 @@ public final class PulsariumExtension implements BeforeAllCallback, AfterAllCall
         var ready = folder.resolve("ready.json");
         var command = new ArrayList<>(List.of(System.getenv().getOrDefault("PULSARIUM", "pulsarium").split(" ")));
         command.addAll(List.of("serve", "--port", "0", "--http-port", "0", "--ready-file", ready.toString()));
+        command.add("--with-parent"); // a killed test run leaves no broker
         command.addAll(options);
         process = new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(log()).start();
         var urls = urls(ready);
