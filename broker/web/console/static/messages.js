@@ -111,7 +111,8 @@ function useTail(path, on, published, question) {
       }
     };
     busy.current = true;
-    look().catch((error) => set((old) => ({ ...old, error }))).finally(() => { busy.current = false; });
+    // A topic that has other partitions now refuses the place, so the tail begins anew at its end.
+    look().catch((error) => (error.status === 400 && next.current ? (next.current = "") : set((old) => ({ ...old, error })))).finally(() => { busy.current = false; });
   }, [on, published, question]);
   return state;
 }
