@@ -3,9 +3,13 @@
 # Behind a proxy with an authority of its own: --secret id=ca,src=FILE --build-arg PIP_CERT=/run/secrets/ca
 ARG BASE=debian:trixie-slim
 FROM ${BASE} AS base
+# Beside Python the programs that scripts call in apachepulsar/pulsar: busybox has wget, ps and nslookup there too.
 # Without Python's tests and help texts; byte code comes from the build, for what is in use.
 RUN apt-get update -qq \
-    && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends python3 >/dev/null \
+    && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
+        busybox curl netcat-openbsd openssl python3 >/dev/null \
+    && for each in wget ps nslookup; do [ -e "/usr/bin/$each" ] || ln -s busybox "/usr/bin/$each"; done \
+    && useradd --uid 10000 --gid 0 --home-dir /pulsar --no-create-home --shell /bin/bash pulsar \
     && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/*-old /var/lib/dpkg/*-old /var/log/* \
     && rm -rf /usr/lib/python3*/test /usr/lib/python3*/pydoc_data \
     && find /usr/lib/python3* -name __pycache__ -prune -exec rm -rf {} +
@@ -25,7 +29,7 @@ COPY . /src
 RUN --mount=type=secret,id=ca /build/bin/pip --python /opt/pulsarium/bin/python install --quiet --no-compile \
     --no-cache-dir --no-deps /src
 # Any user is to write below /pulsar, whatever the group.
-RUN mkdir -p /pulsar/data /pulsar/logs /image/opt \
+RUN mkdir -p /pulsar/data /pulsar/init.d /pulsar/logs /image/opt \
     && cp -a /src/container/bin /pulsar/bin \
     && /opt/pulsarium/bin/python -P -m pulsarium.cli.pulsar.conf /pulsar/conf \
     && chmod a+rwX /pulsar /pulsar/conf /pulsar/conf/* /pulsar/data /pulsar/logs \

@@ -17,12 +17,12 @@ import click
 from pulsarium.cli.grouped import GroupedCommand
 from pulsarium.cli.parent import Parent, bound_to_this_thread, with_parent
 from pulsarium.cli.ready import URLS, Urls
-from pulsarium.cli.refusal import CommandRefusal, RequestRefused, RunRefused
-from pulsarium.cli.serve import FILE, broker_options, gather, output
+from pulsarium.cli.refusal import CommandRefusal
+from pulsarium.cli.serve import FILE, broker_options, check_folder, gather, output
 
 if TYPE_CHECKING:
     from pulsarium.broker.config import ServeOptions
-    from pulsarium.cli.run import Opener, RunningBrokers
+    from pulsarium.cli.run import Opener
 
 _FORWARDED: Final = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
 PATIENCE_SECONDS: Final = 5.0  # between SIGTERM and SIGKILL
@@ -73,8 +73,7 @@ def exec_(
     The options are those of pulsarium serve. Ports in a --config file are ignored, so that two runs never collide.
     """
     look_for(command[0], "exec")
-    if export is not None and not export.absolute().parent.is_dir():
-        raise RequestRefused(f"--export: {export.parent} is not a directory; create it first")
+    check_folder("--export", export)
     options, loaded = gather(asked, free_ports=True)
 
     from pulsarium.cli.logs import configure
@@ -106,6 +105,7 @@ async def accompany(
     import trio
 
     from pulsarium.cli.run import GRACE_SECONDS, log, ready
+    from pulsarium.cli.run import export as write_snapshot
 
     run = CommandProcess(command)
     forwarded = [number for number in _numbers(*_FORWARDED) if signal.getsignal(number) is not signal.SIG_IGN]
@@ -119,7 +119,7 @@ async def accompany(
                     with ready(running, options, log.info):
                         await run.to_its_end(environment(running))
                     if export is not None:
-                        await _export(running, export)
+                        await write_snapshot(running, export, "--export")
                     run.scope.deadline = trio.current_time() + GRACE_SECONDS
             nursery.cancel_scope.cancel()
     return run.status
@@ -209,12 +209,3 @@ def environment(running: Urls) -> dict[str, str]:
     urls = {variable: getattr(running, name, None) for variable, name in names.items()}
     others = {variable: value for variable, value in os.environ.items() if variable not in urls}
     return {**others, **{variable: url for variable, url in urls.items() if url is not None}}
-
-
-async def _export(running: RunningBrokers, path: Path) -> None:
-    from pulsarium.broker.storage.interface import StorageError
-
-    try:
-        await running.lab.state.snapshot(path)
-    except StorageError as error:
-        raise RunRefused(f"--export: {error}") from None

@@ -9,8 +9,9 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager, suppress
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext, suppress
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 import trio
@@ -34,6 +35,7 @@ GRACE_SECONDS: Final = 0.7  # for an orderly close; then the remaining tasks are
 # The commit thread needs the interpreter a few times a transaction; a busy loop must yield within a millisecond.
 SWITCH_INTERVAL: Final = 0.001
 M_ARENA_MAX: Final = -8
+CONTAINER_MARKS: Final = (Path("/.dockerenv"), Path("/run/.containerenv"))
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _MOST_UNKNOWN: Final = 10  # keys in one line of the log
 _CANNOT_BIND: Final = (errno.EACCES, errno.EPERM, errno.EADDRNOTAVAIL)
@@ -54,6 +56,7 @@ class RunningBrokers(Urls, Protocol):
 T = TypeVar("T")
 Opener = Callable[[ServeOptions], AbstractAsyncContextManager[RunningBrokers]]
 Job = Callable[[ServeOptions, Opener], Awaitable[T]]
+Around = Callable[[RunningBrokers], AbstractAsyncContextManager[None]]
 
 
 def run(
@@ -61,14 +64,17 @@ def run(
     loaded: LoadedConfig,
     announce: Callable[[str], None] | None = None,
     *,
+    around: Around | None = None,
     with_parent: bool = False,
 ) -> None:
     """Serve until SIGINT or SIGTERM, or until the process that started this one has ended.
 
-    Raise `CommandRefusal` when a port is taken, or when the data directory or the disk cannot be used.
+    `around` begins before the broker is announced, and ends before it closes. Raise `CommandRefusal` when a port is
+    taken, or when the data directory or the disk cannot be used.
     """
     parent = Parent(stdin=True) if with_parent else None
-    run_loop(options, loaded, partial(serve_until_signal, announce=announce or print_ready, parent=parent))
+    announced = announce or print_ready
+    run_loop(options, loaded, partial(serve_until_signal, announce=announced, around=around, parent=parent))
 
 
 def run_loop(options: ServeOptions, loaded: LoadedConfig, job: Job[T]) -> T:
@@ -137,12 +143,20 @@ def note_config(loaded: LoadedConfig) -> None:
 
 
 def note_openness(config: Config) -> None:
-    """Warn when the broker accepts other machines without authentication."""
-    if not (config.authenticationEnabled or is_loopback(config.bindAddress)):
+    """Warn when the broker accepts other machines without authentication.
+
+    A container has no other address that clients outside can reach, and its engine decides who they are.
+    """
+    if not (config.authenticationEnabled or is_loopback(config.bindAddress) or in_a_container()):
         log.warning(
             "everybody who reaches this broker may do everything: set authenticationEnabled, or bind 127.0.0.1",
             address=config.bindAddress,
         )
+
+
+def in_a_container() -> bool:
+    """Return whether this process runs in a container of Docker, Podman or Kubernetes."""
+    return "KUBERNETES_SERVICE_HOST" in os.environ or any(mark.exists() for mark in CONTAINER_MARKS)
 
 
 def print_ready(line: str) -> None:
@@ -150,7 +164,11 @@ def print_ready(line: str) -> None:
 
 
 async def serve_until_signal(
-    options: ServeOptions, opener: Opener, announce: Callable[[str], None], parent: Parent | None = None
+    options: ServeOptions,
+    opener: Opener,
+    announce: Callable[[str], None],
+    around: Around | None = None,
+    parent: Parent | None = None,
 ) -> None:
     """Open the broker, announce it, and close it at the first signal; a second signal ends the process at once."""
     if options.ready_file is not None:
@@ -168,8 +186,12 @@ async def serve_until_signal(
                     if not stopping.is_set():
                         nursery.start_soon(_stop_when_shut_down, running, stopping)
                         keep_what_is_there()
-                        with ready(running, options, announce):
-                            await stopping.wait()
+                        async with nullcontext() if around is None else around(running):
+                            with ready(running, options, announce):
+                                await stopping.wait()
+                        if options.export_on_exit is not None:
+                            await export(running, options.export_on_exit, "--export-on-exit")
+                            serving.deadline = trio.current_time() + GRACE_SECONDS
             nursery.cancel_scope.cancel()
 
 
@@ -193,6 +215,16 @@ def ready(running: RunningBrokers, options: ServeOptions, announce: Callable[[st
         yield
     finally:
         remove_ready_file(path, content)
+
+
+async def export(running: RunningBrokers, path: Path, option: str) -> None:
+    """Write a snapshot to a file. Raise `RunRefused`, which names the option, when that fails."""
+    from pulsarium.broker.storage.interface import StorageError
+
+    try:
+        await running.lab.state.snapshot(path)
+    except StorageError as error:
+        raise RunRefused(f"{option}: {error}") from None
 
 
 async def _stop_when_shut_down(running: RunningBrokers, stopping: trio.Event) -> None:

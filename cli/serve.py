@@ -198,6 +198,7 @@ def broker_options(*, free_ports: bool = False, log_level: str = "info", seed: s
 
 @click.command(cls=GroupedCommand)
 @broker_options()
+@output("--export-on-exit", type=FILE, metavar="FILE", help="Write a snapshot to FILE when the broker ends.")
 @with_parent
 def serve(log_level: str, log_format: str, with_parent: bool, **asked: Any) -> None:
     """Run a broker until Ctrl-C or SIGTERM.
@@ -212,6 +213,9 @@ def serve(log_level: str, log_format: str, with_parent: bool, **asked: Any) -> N
       pulsarium serve --data ./data
     Serve a test on free ports:
       pulsarium serve --port 0 --http-port 0 --ready-file broker.json --with-parent
+    Keep the state of a run in a file, and begin the next run with it:
+      pulsarium serve --export-on-exit last.snapshot
+      pulsarium serve --restore last.snapshot
     Use the settings of a cluster:
       pulsarium serve --config broker.conf --set allowAutoTopicCreation=false
     Try proposals that Pulsar does not have yet, or only in 5.0:
@@ -246,8 +250,8 @@ def gather(asked: dict[str, Any], *, free_ports: bool = False) -> tuple[ServeOpt
 
     if asked["durability"] not in (None, "none") and asked["data"] is None:
         raise RequestRefused(f"--durability {asked['durability']} needs --data DIR: without it nothing is on disk")
-    if asked["ready_file"] is not None and not asked["ready_file"].absolute().parent.is_dir():
-        raise RequestRefused(f"--ready-file: {asked['ready_file'].parent} is not a directory; create it first")
+    check_folder("--ready-file", asked["ready_file"])
+    check_folder("--export-on-exit", asked.get("export_on_exit"))
     if asked["lab_dir"] is not None and not asked["lab_dir"].is_dir():
         raise RequestRefused(f"--lab-dir: {asked['lab_dir']} is not a directory; create it first")
     profile = _profile(asked["profile"], asked["max_protocol_version"], asked["separate_publish_times"], asked["pip"])
@@ -272,6 +276,7 @@ def gather(asked: dict[str, Any], *, free_ports: bool = False) -> tuple[ServeOpt
         compaction_engine=asked["compaction_engine"],
         compaction_options=pairs(asked["compaction_options"], "--compaction-option"),
         ready_file=asked["ready_file"],
+        export_on_exit=asked.get("export_on_exit"),
         restore=asked["restore"],
         seed=asked["seed"],
         capture=None if asked["capture"] is None else capture_file(asked["capture"], "--capture"),
@@ -282,6 +287,12 @@ def gather(asked: dict[str, Any], *, free_ports: bool = False) -> tuple[ServeOpt
     _check_toxiproxy(options)
     check_engine(options.compaction_engine, options.compaction_options)
     return options, loaded
+
+
+def check_folder(option: str, path: Path | None) -> None:
+    """Refuse a file to write whose folder does not exist."""
+    if path is not None and not path.absolute().parent.is_dir():
+        raise RequestRefused(f"{option}: {path.parent} is not a directory; create it first")
 
 
 def pairs(given: Iterable[str], option: str) -> tuple[tuple[str, str], ...]:

@@ -40,6 +40,7 @@ class ServeOptions:
     capture: the file that every frame of every connection is written to.
     lab_dir: the folder below which callers of /lab may write files; None: they may not.
     toxiproxy_port: the port of Toxiproxy's control API; 0: any free port; None: no such API.
+    export_on_exit: the file that gets a snapshot before the broker closes.
     restore: a snapshot that replaces the stored state.
     seed: a file that says what to create after that.
     """
@@ -52,6 +53,7 @@ class ServeOptions:
     compaction_engine: str | None = None
     compaction_options: tuple[tuple[str, str], ...] = ()
     ready_file: Path | None = None
+    export_on_exit: Path | None = None
     capture: Path | None = None
     lab_dir: Path | None = None
     toxiproxy_port: int | None = None

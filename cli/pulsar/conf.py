@@ -1,12 +1,13 @@
 """Write the .conf files of the image: every key that has an effect, with its default and its meaning.
 
-`python -m pulsarium.cli.pulsar.conf FOLDER` writes standalone.conf, broker.conf and client.conf to FOLDER.
+`python -m pulsarium.cli.pulsar.conf FOLDER` writes the files of the broker, of its tools, and of the services of a
+cluster form.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pulsarium.broker.config.keys import Key, documented_keys
@@ -26,6 +27,37 @@ CLIENT = {
     "tlsEnableHostnameVerification": ("false", "Check the host name in the certificate too"),
 }
 
+_STORE = "Address of `bin/pulsar zookeeper`"
+# The files of the services of a cluster form. Keys of Pulsar that are not here have no effect.
+SERVICES = {
+    "zookeeper.conf": {
+        "clientPort": ("2181", "Port of the metadata store"),
+        "dataDir": ("data/zookeeper", "Folder of the data of clusters"),
+    },
+    "global_zookeeper.conf": {
+        "clientPort": ("2184", "Port of the configuration store"),
+        "dataDir": ("data/global-zookeeper", "Folder of the data of clusters"),
+    },
+    "bookkeeper.conf": {
+        "bookiePort": ("3181", "Port of the bookie"),
+        "advertisedAddress": ("", "Host of the bookie in `bin/bookkeeper shell listbookies`"),
+        "httpServerEnabled": ("false", "Answer /heartbeat over HTTP"),
+        "httpServerPort": ("8000", "Port of HTTP"),
+        "zkServers": ("localhost:2181", _STORE),
+        "metadataServiceUri": ("", f"{_STORE}, in BookKeeper's form"),
+    },
+    "proxy.conf": {
+        "brokerServiceURL": ("", "URL of the broker for Pulsar clients; blank asks the metadata store"),
+        "brokerWebServiceURL": ("", "URL of the broker's HTTP port; blank asks the metadata store"),
+        "metadataStoreUrl": ("", _STORE),
+        "zookeeperServers": ("", f"{_STORE}, by its older key"),
+        "servicePort": ("6650", "Port for Pulsar clients"),
+        "webServicePort": ("8080", "Port of HTTP"),
+        "servicePortTls": ("", "Refused: the proxy has no TLS"),
+        "webServicePortTls": ("", "Refused: the proxy has no TLS"),
+    },
+}
+
 
 def broker_conf() -> str:
     """Return the text of standalone.conf and broker.conf."""
@@ -34,8 +66,11 @@ def broker_conf() -> str:
 
 def client_conf() -> str:
     """Return the text of client.conf."""
-    keys = ((key, value, meaning) for key, (value, meaning) in CLIENT.items())
-    return "\n".join(_lines("Settings of pulsar-admin and pulsar-client.", keys))
+    return _conf("Settings of pulsar-admin and pulsar-client.", CLIENT)
+
+
+def _conf(head: str, described: Mapping[str, tuple[str, str]]) -> str:
+    return "\n".join(_lines(head, ((key, value, meaning) for key, (value, meaning) in described.items())))
 
 
 def _lines(head: str, keys: Iterator[tuple[str, str, str]]) -> Iterator[str]:
@@ -77,6 +112,7 @@ def main(folder: str) -> None:
         ("standalone.conf", broker_conf()),
         ("broker.conf", broker_conf()),
         ("client.conf", client_conf()),
+        *((name, _conf("Settings of a service beside the broker.", keys)) for name, keys in SERVICES.items()),
     ):
         (place / name).write_text(text, encoding="utf-8")
 

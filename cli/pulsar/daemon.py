@@ -1,4 +1,4 @@
-"""`bin/pulsar-daemon start|stop|restart standalone`: run the broker in the background, with files for log and pid."""
+"""`bin/pulsar-daemon start|stop|restart SERVICE`: run a service in the background, with files for log and pid."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from typing import Final
 from pulsarium.cli.refusal import CommandRefusal, RequestRefused, RunRefused
 from pulsarium.cli.terminal import guard
 
-READY: Final = "messaging service is ready"
+SERVICES: Final = ("standalone", "broker", "zookeeper", "configuration-store", "bookie", "autorecovery", "proxy")
+READY: Final = "service is ready"
 START_SECONDS: Final = 30
 STOP_SECONDS: Final = 30  # unless PULSAR_STOP_TIMEOUT is set
 PAUSE_SECONDS: Final = 0.05
 _USAGE: Final = (
-    "usage: pulsar-daemon start|stop|restart standalone [-force to stop, or options of bin/pulsar standalone]"
+    f"usage: pulsar-daemon start|stop|restart {'|'.join(SERVICES)} [-force to stop, or options of bin/pulsar SERVICE]"
 )
 
 
@@ -41,15 +42,16 @@ def _run(home: Path, arguments: Sequence[str]) -> None:
         print(_USAGE)
         sys.exit(1)
     verb, service, *options = arguments
-    if service != "standalone":
-        raise RequestRefused(f"pulsar-daemon {verb} {service}: the only service is standalone")
+    if service not in SERVICES:
+        raise RequestRefused(f"pulsar-daemon {verb} {service} does not exist; use {', '.join(SERVICES)}")
     folder = _folder(home)
-    pid_file = Path(os.environ.get("PULSAR_PID_DIR") or folder) / "pulsar-standalone.pid"
+    pid_file = Path(os.environ.get("PULSAR_PID_DIR") or folder) / f"pulsar-{service}.pid"
     if verb in ("stop", "restart"):
-        stop(pid_file, force="-force" in options)
+        stop(service, pid_file, force="-force" in options)
     if verb in ("start", "restart"):
-        log = folder / f"pulsar-standalone-{socket.gethostname()}.log"
-        start([str(home / "bin/pulsar"), "standalone", *(each for each in options if each != "-force")], log, pid_file)
+        log = folder / f"pulsar-{service}-{socket.gethostname()}.log"
+        program = str(home / "bin/pulsar")
+        start(service, [program, service, *(each for each in options if each != "-force")], log, pid_file)
 
 
 def _folder(home: Path) -> Path:
@@ -63,15 +65,15 @@ def _folder(home: Path) -> Path:
     return folder
 
 
-def start(command: Sequence[str], log: Path, pid_file: Path) -> None:
-    """Start the broker and wait until it serves.
+def start(service: str, command: Sequence[str], log: Path, pid_file: Path) -> None:
+    """Start a service and wait until it serves.
 
     Raise `CommandRefusal`, with the last line of its log, when it does not.
     """
-    running = _running(pid_file)
+    running = _running(service, pid_file)
     if running is not None:
-        raise RunRefused(f"standalone is running as process {running}; stop it with pulsar-daemon stop standalone")
-    print(f"starting standalone, logging to {log}", flush=True)
+        raise RunRefused(f"{service} is running as process {running}; stop it with pulsar-daemon stop {service}")
+    print(f"starting {service}, logging to {log}", flush=True)
     with log.open("wb") as output:
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
@@ -81,23 +83,23 @@ def start(command: Sequence[str], log: Path, pid_file: Path) -> None:
         if process.poll() is not None:
             pid_file.unlink()
             last = log.read_text(encoding="utf-8", errors="replace").strip().rpartition("\n")[2]
-            raise RunRefused(f"standalone did not start: {last.removeprefix('pulsarium: ') or f'see {log}'}")
+            raise RunRefused(f"{service} did not start: {last.removeprefix('pulsarium: ') or f'see {log}'}")
         if READY in log.read_text(encoding="utf-8", errors="replace"):
-            print(f"standalone runs as process {process.pid}")
-            process.returncode = 0  # no warning from Popen: the broker outlives this program
+            print(f"{service} runs as process {process.pid}")
+            process.returncode = 0  # no warning from Popen: the service outlives this program
             return
         time.sleep(PAUSE_SECONDS)
-    raise RunRefused(f"standalone is not ready after {START_SECONDS} s; see {log}")
+    raise RunRefused(f"{service} is not ready after {START_SECONDS} s; see {log}")
 
 
-def stop(pid_file: Path, *, force: bool) -> None:
-    """Stop the broker and wait for its end. Raise `RunRefused` when it does not stop in time."""
-    pid = _running(pid_file)
+def stop(service: str, pid_file: Path, *, force: bool) -> None:
+    """Stop a service and wait for its end. Raise `RunRefused` when it does not stop in time."""
+    pid = _running(service, pid_file)
     if pid is None:
-        print("no standalone to stop")
+        print(f"no {service} to stop")
         pid_file.unlink(missing_ok=True)
         return
-    print("stopping standalone", flush=True)
+    print(f"stopping {service}", flush=True)
     os.kill(pid, signal.SIGTERM)
     seconds = int(os.environ.get("PULSAR_STOP_TIMEOUT") or STOP_SECONDS)
     for _ in range(round(seconds / PAUSE_SECONDS)):
@@ -106,20 +108,20 @@ def stop(pid_file: Path, *, force: bool) -> None:
         time.sleep(PAUSE_SECONDS)
     else:
         if not force:
-            raise RunRefused(f"standalone, process {pid}, did not stop in {seconds} s; stop it with -force")
+            raise RunRefused(f"{service}, process {pid}, did not stop in {seconds} s; stop it with -force")
         os.kill(pid, signal.SIGKILL)
     pid_file.unlink(missing_ok=True)
-    print("standalone stopped")
+    print(f"{service} stopped")
 
 
-def _running(pid_file: Path) -> int | None:
-    """Return the process in the pid file if it is a running broker, else None."""
+def _running(service: str, pid_file: Path) -> int | None:
+    """Return the process in the pid file if it runs this service, else None."""
     try:
         pid = int(pid_file.read_text(encoding="ascii"))
         command = Path(f"/proc/{pid}/cmdline").read_bytes()
     except (OSError, ValueError):
         return None
-    return pid if b"standalone" in command.split(b"\0") and _alive(pid) else None
+    return pid if service.encode() in command.split(b"\0") and _alive(pid) else None
 
 
 def _alive(pid: int) -> bool:

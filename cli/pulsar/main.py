@@ -1,4 +1,4 @@
-"""`bin/pulsar`: standalone, tokens and version; any other subcommand of Pulsar is refused in one line.
+"""`bin/pulsar`: a broker, the services of a cluster form, and tools; other subcommands are refused in one line.
 
 `bin/pulsar-admin` and `bin/pulsar-client` are `pulsarium admin` and `pulsarium client`, with conf/client.conf.
 """
@@ -19,7 +19,18 @@ from pulsarium.cli.garbage import collect_seldom
 from pulsarium.cli.refusal import CommandRefusal, RequestRefused
 from pulsarium.cli.terminal import guard
 
-_COMMANDS: Final = {"standalone": "Run a broker.", "tokens": "Create and inspect authentication tokens."}
+# The module of each command, and its summary in the help, which loads no module.
+_COMMANDS: Final = {
+    "standalone": ("standalone", "Run a broker."),
+    "tokens": ("tokens", "Create and inspect authentication tokens."),
+    "broker": ("standalone", "Run the broker of a cluster form."),
+    "initialize-cluster-metadata": ("initialize", "Tell the metadata store the URLs of a cluster."),
+    "zookeeper": ("services", "Keep the metadata of a cluster form."),
+    "configuration-store": ("services", "Do what zookeeper does, on another port."),
+    "bookie": ("services", "Open the port of a bookie, which stores nothing."),
+    "autorecovery": ("services", "Wait, because no ledger needs recovery."),
+    "proxy": ("services", "Forward both ports to the broker."),
+}
 
 
 class _Pulsar(click.Group):
@@ -28,7 +39,8 @@ class _Pulsar(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in _COMMANDS:
-            command: click.Command = getattr(import_module(f"{__package__}.{cmd_name}"), cmd_name)
+            module = import_module(f"{__package__}.{_COMMANDS[cmd_name][0]}")
+            command: click.Command = getattr(module, cmd_name.replace("-", "_"))
             return command
         return super().get_command(ctx, cmd_name)
 
@@ -42,7 +54,7 @@ class _Pulsar(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         own = [(name, command.help or "") for name, command in self.commands.items()]
         with formatter.section("Commands"):
-            formatter.write_dl([*_COMMANDS.items(), *own])
+            formatter.write_dl([*((name, says) for name, (_, says) in _COMMANDS.items()), *own])
 
 
 @click.group(cls=_Pulsar, context_settings={"help_option_names": ["-h", "--help"]})
@@ -80,7 +92,7 @@ def admin(home: Path, arguments: Sequence[str]) -> None:
     """Run bin/pulsar-admin of the folder `home`."""
     from pulsarium.cli.admin.main import admin
 
-    _take_client_conf(home)
+    take_client_conf(home)
     admin.main(arguments, prog_name="pulsar-admin")
 
 
@@ -88,9 +100,10 @@ def client(home: Path, arguments: Sequence[str]) -> None:
     """Run bin/pulsar-client of the folder `home`."""
     from pulsarium.cli.client.main import client
 
-    _take_client_conf(home)
+    take_client_conf(home)
     client.main(arguments, prog_name="pulsar-client")
 
 
-def _take_client_conf(home: Path) -> None:
+def take_client_conf(home: Path) -> None:
+    """Name conf/client.conf of the folder, unless a variable names another."""
     os.environ.setdefault("PULSAR_CLIENT_CONF", str(home / "conf/client.conf"))

@@ -108,7 +108,8 @@ Instead, the same file repeats their steps:
 |---|---|---|
 {repeated}
 
-The image's `curl` has only the options that health checks use, and refuses all others.
+Scripts in the image find curl, openssl, nc, and busybox's wget, ps and nslookup. The image's user is `pulsar`, whose
+number is 10000.
 
 Pulsarium has no function worker. A launcher that asks for one (`withFunctionsWorker()` in Java,
 `WithFunctionsWorker()` in Go and .NET) waits for a log line that never comes.
@@ -132,6 +133,40 @@ docker run --rm -p 6650:6650 -p 8080:8080 -v ./data:/pulsar/data pulsarium
 A container that cannot write its data stops, and its log has the line to type. `--env PULSARIUM_IN_MEMORY=true` keeps
 all data in memory, until the container ends. An image that is built on this one keeps what its build published, by
 `RUN bin/pulsar-daemon start standalone && ... && bin/pulsar-daemon stop standalone`.
+
+## Seeds and scripts at the start
+
+The container applies the folder `/pulsar/init.d` at each start, in the order of the names. A `.toml` or `.json` file is
+a [seed](lab.md#state-reset-snapshot-restore-seed), and bash executes a `.sh` file. Scripts find `pulsar-admin` and
+`pulsar-client` on the PATH, and the broker's URLs in PULSAR_ADMIN_URL and PULSAR_SERVICE_URL. The log lines that
+launchers wait for follow after the last script. A script that fails ends the container.
+
+```
+docker run --rm -p 6650:6650 -p 8080:8080 -v ./init:/pulsar/init.d:ro pulsarium
+```
+
+`--env PULSARIUM_INIT_DIR=DIR` names another folder. `--env PULSARIUM_EXPORT_ON_EXIT=FILE` writes a snapshot of the
+state to FILE when the container stops.
+
+## A cluster of several containers
+
+Compose files with a container each for ZooKeeper, bookies, brokers and a proxy start this image in every place:
+
+| command | does |
+|---|---|
+| `bin/pulsar zookeeper`, `configuration-store` | keeps the data of `initialize-cluster-metadata`, and answers `ruok` |
+| `bin/pulsar initialize-cluster-metadata` | tells the name and the URLs of the cluster to `bin/pulsar zookeeper` |
+| `bin/pulsar bookie`, `autorecovery` | opens the ports of a bookie, and waits; it stores nothing |
+| `bin/pulsar broker` | runs the broker with `conf/broker.conf`, and shows the URLs of the cluster |
+| `bin/pulsar proxy` | forwards both ports to the broker of `conf/proxy.conf`, or of the metadata store, without TLS |
+| `bin/bookkeeper shell listbookies`, `bookiesanity` | lists the connected bookies, tries the port of this one |
+
+Mount the volume of the messages at `/pulsar/data` of the broker, which keeps them. A second broker at the same metadata
+store ends with a line in its log, because two containers share no messages. `pulsarium serve --brokers N` runs several
+brokers in one container. `tests/containers/cluster.yaml` is such a compose file.
+
+`bin/pulsar-perf` measures `produce`, `consume` and `read`, and `bin/pulsar-shell` executes lines of admin and client
+commands.
 
 ## Testcontainers for Java
 
@@ -195,7 +230,8 @@ var pulsar = new PulsarBuilder().WithImage("pulsarium").WithAuthentication().Bui
 
 ## Podman
 
-Podman's socket speaks Docker's API. Run `podman system service --time=0 unix:///tmp/podman.sock`, and set
+Build with `podman build --format docker -t pulsarium .`, because Podman's own format has no health check. Podman's
+socket speaks Docker's API. Run `podman system service --time=0 unix:///tmp/podman.sock`, and set
 `DOCKER_HOST=unix:///tmp/podman.sock`. Testcontainers removes containers with a helper image of its own. To switch the
 helper off, set `TESTCONTAINERS_RYUK_DISABLED=true`.
 

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -105,6 +106,20 @@ def test_the_ready_file_says_what_the_ready_line_says(home: Path, tmp_path: Path
         process.terminate()
         assert process.wait(30) == 0
     assert not path.exists()
+
+
+def test_a_snapshot_of_the_end_begins_the_next_run(home: Path) -> None:
+    with serving(home, "--export-on-exit", "last.snapshot") as (process, _, admin_url):
+        path = f"{admin_url}/admin/v2/persistent/public/default"
+        urllib.request.urlopen(urllib.request.Request(f"{path}/kept", method="PUT"), timeout=30).close()
+        process.terminate()
+        assert process.wait(30) == 0
+    with serving(home, "--restore", "last.snapshot") as (process, _, admin_url):
+        path = f"{admin_url}/admin/v2/persistent/public/default"
+        with urllib.request.urlopen(path, timeout=30) as answer:
+            assert json.loads(answer.read()) == ["persistent://public/default/kept"]
+        process.terminate()
+        assert process.wait(30) == 0
 
 
 @pytest.mark.parametrize("option", ["--port", "--http-port"])

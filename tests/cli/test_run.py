@@ -21,6 +21,7 @@ import trio.testing
 from pulsarium.broker.config import Config, LoadedConfig, ServeOptions, load
 from pulsarium.broker.net.accepting import PortInUse
 from pulsarium.broker.storage.interface import StorageError
+from pulsarium.cli import run
 from pulsarium.cli.refusal import CommandRefusal, RunRefused
 from pulsarium.cli.run import GRACE_SECONDS, note_config, note_openness, refusal_of, serve_until_signal
 
@@ -106,6 +107,35 @@ async def test_collections_of_garbage_leave_out_what_the_start_has_made(
     monkeypatch.setattr(gc, "freeze", freeze)
     await serve_until_signal(ServeOptions(), stub.open, stub.announce_and_stop())
     assert stub.events == f"opening frozen [{READY}] orderly closed"
+
+
+async def test_a_snapshot_is_written_before_the_broker_closes(
+    autojump_clock: trio.testing.MockClock, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    stub = Stub()
+
+    async def write(running: Stub, path: Path, option: str) -> None:
+        stub.events += f"{option} {path.name} "
+
+    monkeypatch.setattr(run, "export", write)
+    options = ServeOptions(export_on_exit=tmp_path / "last.snapshot")
+    await serve_until_signal(options, stub.open, stub.announce_and_stop())
+    assert stub.events == f"opening [{READY}] --export-on-exit last.snapshot orderly closed"
+
+
+async def test_what_stands_around_a_broker_begins_before_it_is_announced(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    stub = Stub()
+
+    @asynccontextmanager
+    async def around(running: object) -> AsyncIterator[None]:
+        stub.events += "begun "
+        yield
+        stub.events += "ended "
+
+    await serve_until_signal(ServeOptions(), stub.open, stub.announce_and_stop(), around)
+    assert stub.events == f"opening begun [{READY}] ended orderly closed"
 
 
 async def test_a_close_that_hangs_is_cut_short(autojump_clock: trio.testing.MockClock) -> None:
@@ -275,10 +305,20 @@ def test_a_secret_in_a_file_is_not_warned_about(caplog: pytest.LogCaptureFixture
     ],
 )
 def test_an_open_broker_that_others_may_reach(
-    address: str, secured: bool, warns: bool, caplog: pytest.LogCaptureFixture
+    address: str, secured: bool, warns: bool, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(run, "in_a_container", lambda: False)
     note_openness(Config(bindAddress=address, authenticationEnabled=secured))
     assert ["everybody who reaches this broker" in str(record.msg) for record in caplog.records] == [True] * warns
+
+
+def test_a_broker_in_a_container_is_open_without_a_warning(
+    caplog: pytest.LogCaptureFixture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mark").touch()
+    monkeypatch.setattr(run, "CONTAINER_MARKS", (tmp_path / "none", tmp_path / "mark"))
+    note_openness(Config(bindAddress="0.0.0.0"))
+    assert caplog.records == []
 
 
 def test_nothing_is_said_of_a_config_without_such_keys(caplog: pytest.LogCaptureFixture) -> None:

@@ -214,6 +214,7 @@ BY_TOKEN = "org.apache.pulsar.broker.authentication.AuthenticationProviderToken"
         ("--set maxProducerPerTopic=1", None),
         ("--config nowhere.conf", "--config nowhere.conf: cannot be read: No such file or directory"),
         ("--ready-file no/where/r.json", "--ready-file: no/where is not a directory; create it first"),
+        ("--export-on-exit no/where/s", "--export-on-exit: no/where is not a directory; create it first"),
         ("--compaction-option a=b", "--compaction-option needs --compaction-engine NAME"),
         ("--compaction-engine two-phase --compaction-option a", "--compaction-option a: write KEY=VALUE"),
         (

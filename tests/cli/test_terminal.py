@@ -121,7 +121,9 @@ def test_commands_leave_colors_and_control_sequences_to_the_terminal_module() ->
         "from pulsarium.cli.pulsar.main import client; client(Path('.'), [NAME])",
         "from pulsarium.cli.pulsar.main import main; main(Path('.'), [NAME])",
         "from pulsarium.cli.pulsar.daemon import main; main(Path('.'), ['stop', NAME])",
-        "from pulsarium.cli.pulsar.curl import main; main(['http://127.0.0.1:1/' + NAME])",
+        "from pulsarium.cli.pulsar.bookkeeper import main; main(Path('.'), ['shell', NAME])",
+        "from pulsarium.cli.pulsar.perf import main; main(Path('.'), [NAME])",
+        "from pulsarium.cli.pulsar.shell import main; main(Path('.'), ['-f', NAME])",
         "from pulsarium.cli.pulsar.apply_config import main; main([NAME])",
     ],
 )

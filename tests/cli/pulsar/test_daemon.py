@@ -131,7 +131,14 @@ def test_its_folders_can_be_named(home: Home, variable: str, monkeypatch: pytest
 @pytest.mark.parametrize(
     ("arguments", "status", "said"),
     [
-        (["start", "broker"], 2, "pulsarium: pulsar-daemon start broker: the only service is standalone\n"),
+        (
+            ["start", "websocket"],
+            2,
+            (
+                "pulsarium: pulsar-daemon start websocket does not exist; use standalone, broker, zookeeper, "
+                "configuration-store, bookie, autorecovery, proxy\n"
+            ),
+        ),
         (["begin", "standalone"], 1, ""),
         (["start"], 1, ""),
         ([], 1, ""),

@@ -19,14 +19,17 @@ def run(home: Path, capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple
     return (ended.value.code or 0, *capfd.readouterr())
 
 
-@pytest.mark.parametrize("name", ["broker", "zookeeper", "proxy", "functions-worker", "nonsense"])
+@pytest.mark.parametrize("name", ["functions-worker", "websocket", "nonsense"])
 def test_a_subcommand_that_is_not_there_is_refused_in_one_line(
     name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert run(tmp_path, capfd, name) == (
         2,
         "",
-        f"pulsarium: bin/pulsar {name} does not exist; use standalone, tokens, help, version\n",
+        (
+            f"pulsarium: bin/pulsar {name} does not exist; use standalone, tokens, broker, "
+            "initialize-cluster-metadata, zookeeper, configuration-store, bookie, autorecovery, proxy, help, version\n"
+        ),
     )
 
 

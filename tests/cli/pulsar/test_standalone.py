@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,13 +13,22 @@ from typing import Any
 
 import pytest
 
-from pulsarium.broker.config import PIP, PULSAR_4_2, LoadedConfig, ServeOptions
+from pulsarium.broker.config import PIP, PULSAR_4_2, LoadedConfig, ServeOptions, load
+from pulsarium.broker.server import open_broker
 from pulsarium.broker.storage.place import DirectoryLock
 from pulsarium.cli import logs, run
+from pulsarium.cli.pulsar import metadata
 from pulsarium.cli.pulsar.apply_config import main as apply_config
 from pulsarium.cli.pulsar.conf import main as write_conf
 from pulsarium.cli.pulsar.main import main
+from pulsarium.cli.pulsar.metadata import Place, ask
 from pulsarium.cli.pulsar.standalone import lines_when_ready
+from pulsarium.cli.refusal import RunRefused
+from pulsarium.cli.run import Around
+from tests.cli.pulsar.programs import Home
+from tests.client.refusing import refusing_port
+
+FREE = ("brokerServicePort=0", "webServicePort=0")
 
 
 class Bench:
@@ -27,22 +37,26 @@ class Bench:
     def __init__(self, home: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -> None:
         self.home = home
         self.runs: list[ServeOptions] = []
+        self.command = "standalone"
         self._capfd = capfd
         self._caplog = caplog
 
-    def take(self, options: ServeOptions, loaded: LoadedConfig, announce: Callable[[str], None]) -> None:
+    def take(
+        self, options: ServeOptions, loaded: LoadedConfig, announce: Callable[[str], None], around: Around
+    ) -> None:
         self.runs.append(options)
+        self.around = around
         announce("pulsarium ready pulsar://0.0.0.0:6650 http://0.0.0.0:8080")
 
     def options(self, *arguments: str) -> ServeOptions:
         with pytest.raises(SystemExit) as ended:
-            main(self.home, ["standalone", *arguments])
+            main(self.home, [self.command, *arguments])
         assert (ended.value.code or 0, self._capfd.readouterr().err) == (0, "")
         return self.runs[-1]
 
     def refusal(self, *arguments: str, status: int = 2) -> str:
         with pytest.raises(SystemExit) as ended:
-            main(self.home, ["standalone", *arguments])
+            main(self.home, [self.command, *arguments])
         out, err = self._capfd.readouterr()
         assert (ended.value.code, out, self.runs) == (status, "", [])
         return err
@@ -246,3 +260,85 @@ def test_standalone_prints_the_lines_that_launchers_wait_for(bench: Bench) -> No
         "Created namespace public/default",
         "Successfully updated the policies on namespace public/default",
     ]
+
+
+@pytest.fixture
+def store(image_home: Home) -> Place:
+    """Return the address of a running metadata store."""
+    image_home.conf("zookeeper.conf", clientPort=0)
+    return Place("127.0.0.1", image_home.start("zookeeper")[0])
+
+
+def cluster_form(bench: Bench, store: Place) -> Bench:
+    """Make the bench run `bin/pulsar broker` of a cluster with this store."""
+    (bench.home / "conf/broker.conf").write_text(f"clusterName=c1\nadvertisedAddress=me\nmetadataStoreUrl=zk:{store}\n")
+    bench.command = "broker"
+    return bench
+
+
+def test_a_broker_takes_broker_conf_and_announces_no_namespace(bench: Bench) -> None:
+    (bench.home / "conf/broker.conf").write_text("clusterName=c1\n")
+    bench.command = "broker"
+    options = bench.options("--run-bookie")
+    assert (options.config.clusterName, options.host, options.data) == ("c1", "0.0.0.0", Path("data/standalone"))
+    assert bench.log == ["--run-bookie has no effect here: there are no bookies"]
+    assert list(lines_when_ready("pulsarium ready", standalone=False)) == ["messaging service is ready"]
+
+
+def test_a_second_broker_of_a_metadata_store_is_refused(bench: Bench, store: Place) -> None:
+    first = ask(store, {"join": {"kind": "broker", "id": "other:8080"}})
+    assert cluster_form(bench, store).refusal(status=1) == (
+        f"pulsarium: the broker other:8080 serves the cluster of {store}, and two containers share no messages: leave "
+        "this broker out, or run several in one container, with pulsarium serve --brokers N\n"
+    )
+    first.leave()
+
+
+def test_a_broker_needs_no_metadata_store(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metadata, "WAIT_SECONDS", 0)
+    with refusing_port() as port:
+        place = Place("127.0.0.1", port)
+        cluster_form(bench, place).options()
+    assert bench.log[-1] == f'no metadata store answers, and none is needed store={place} reason="Connection refused"'
+
+
+async def test_a_broker_shows_the_urls_of_its_cluster(bench: Bench, store: Place) -> None:
+    urls = {"serviceUrl": "http://lb:80", "brokerServiceUrl": "pulsar://lb:6650"}
+    ask(store, {"clusters": {"c1": urls}}).leave()
+    cluster_form(bench, store).options("--in-memory")
+    async with open_broker(ServeOptions(config=load(None, FREE).config)) as running, bench.around(running):
+        assert running.lab.cluster.metadata.clusters == {"c1": urls}
+
+
+async def test_seeds_and_scripts_of_a_folder_are_applied_in_the_order_of_their_names(bench: Bench) -> None:
+    folder = bench.home / "init.d"
+    folder.mkdir()
+    (folder / "10-seed.toml").write_text('[[namespaces]]\nname = "public/made"\n')
+    (folder / "20-script.sh").write_text("echo $PULSAR_SERVICE_URL >said\n")
+    (folder / "30-notes.txt").write_text("exit 1\n")
+    bench.options("--in-memory")
+    async with open_broker(ServeOptions(config=load(None, FREE).config)) as running, bench.around(running):
+        assert "public/made" in running.lab.cluster.metadata.namespaces
+        assert (bench.home / "said").read_text() == f"{running.service_url}\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        ("a.sh", "exit 3", "a.sh ended with 3: mend the script, or remove it from mine"),
+        ("a.toml", "x = 1", "mine/a.toml: "),
+    ],
+)
+async def test_a_hook_that_fails_stops_the_broker(bench: Bench, name: str, text: str, reason: str) -> None:
+    (bench.home / "mine").mkdir()
+    (bench.home / "mine" / name).write_text(text)
+    bench.options("--in-memory", "--init-dir", "mine")
+    async with open_broker(ServeOptions(config=load(None, FREE).config)) as running:
+        with pytest.raises(RunRefused, match=re.escape(reason)):
+            async with bench.around(running):
+                raise AssertionError("it went on")
+
+
+def test_a_variable_names_the_file_of_a_snapshot(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PULSARIUM_EXPORT_ON_EXIT", "last.snapshot")
+    assert bench.options().export_on_exit == Path("last.snapshot")
