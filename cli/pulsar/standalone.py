@@ -185,7 +185,7 @@ def _serve(home: Path, config: str, given: dict[str, Any], *, standalone: bool) 
             log.info(each)
 
     try:
-        run(options, loaded, announce, around)
+        run(options, loaded, announce, around=around)
     finally:
         if membership is not None:
             membership.leave()
