@@ -16,7 +16,7 @@ from typing import TypeAlias
 from xml.etree import ElementTree as ET
 
 from scripts.pages.launchers import RECORD, Seen, write_record
-from tests.foreign.toolchains import GO, JAVA, ROOT, Toolchain, require
+from tests.foreign.toolchains import GO, HELPER_RUST, JAVA, ROOT, Toolchain, require
 
 from .conftest import IMAGE, engine_with_image
 
@@ -123,12 +123,7 @@ LAUNCHERS = (
     _maven("spring-boot", "spring-boot-testcontainers", "spring-pulsar", "testcontainers-pulsar"),
     _maven("quarkus", "quarkus-messaging-pulsar", "pulsar-client-original"),
     Launcher(
-        Toolchain(
-            EXAMPLES / "testcontainers-rust",
-            ("cargo", "cc"),
-            ("Cargo.toml", "Cargo.lock", "tests/*.rs"),
-            "target/debug",
-        ),
+        Toolchain(EXAMPLES / "testcontainers-rust", HELPER_RUST.tools, HELPER_RUST.sources, HELPER_RUST.built),
         ("cargo", "test", "--offline", "--locked"),
         ("testcontainers-modules", "testcontainers", "pulsar"),
         _cargo_test,

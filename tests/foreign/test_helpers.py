@@ -18,7 +18,21 @@ from .lines import LineProgram
 from .pairwise import pairs_of, pairwise
 from .recorded import comparable, differences, parsed, without_chance
 from .scenario import COMBINATIONS
-from .toolchains import ADMIN, CLI, GO, JAVA, JUNIT, RECORDS, TOXIPROXY, Toolchain, missing, missing_toolchains, require
+from .toolchains import (
+    ADMIN,
+    CLI,
+    GO,
+    HELPER_RUST,
+    HELPERS,
+    JAVA,
+    NODE,
+    RECORDS,
+    TOXIPROXY,
+    Toolchain,
+    missing,
+    missing_toolchains,
+    require,
+)
 
 
 @pytest.mark.parametrize(
@@ -212,9 +226,10 @@ def test_a_plain_run_skips_and_ci_fails(
         require(toolchain)
 
 
-@pytest.mark.parametrize(
-    "toolchain", [JAVA, RECORDS, ADMIN, CLI, JUNIT, GO, *TOXIPROXY], ids=lambda toolchain: str(toolchain.folder.name)
-)
+BUILT = (JAVA, RECORDS, ADMIN, CLI, GO, NODE, *HELPERS, HELPER_RUST, *TOXIPROXY)
+
+
+@pytest.mark.parametrize("toolchain", BUILT, ids=lambda toolchain: str(toolchain.folder.name))
 def test_the_fetch_scripts_compute_the_same_fingerprint(toolchain: Toolchain) -> None:
     require(toolchain)
     assert toolchain.stamp.read_text().strip() == toolchain.fingerprint()

@@ -22,14 +22,13 @@ EXAMPLE = re.compile(r"<!-- example: (?P<file>\S+) -->\n```\w+\n(?P<code>.*?)^``
 SECONDS = 400  # the Go compiler is slow with an empty cache on a busy machine
 
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "helpers").glob("*/README.md"))]
 
 
 def test_pages_show_the_programs_of_examples() -> None:
-    """A program that a page shows is also a file of examples/, with the same text, so that it can be run."""
+    """A program that a page shows is also a file of examples/ or helpers/, with the same text, which a test runs."""
     shown = [(found["file"], found["code"]) for page in PAGES for found in EXAMPLE.finditer(page.read_text())]
     assert sorted({file for file, _ in shown}) == [
-        "examples/go-test/orders_test.go",
         "examples/go/hello.go",
         "examples/java/Hello.java",
         "examples/node/websocket_hello.js",
@@ -47,6 +46,10 @@ def test_pages_show_the_programs_of_examples() -> None:
         "examples/python/transactions.py",
         "examples/python/typed_values.py",
         "examples/python/websocket_hello.py",
+        "helpers/go/readme_test.go",
+        "helpers/junit/src/test/java/example/OrdersTest.java",
+        "helpers/npm/test/readme.jest.js",
+        "helpers/rust/tests/readme.rs",
     ]
     for file, code in shown:
         assert (ROOT / file).read_text() == code
@@ -125,12 +128,3 @@ def test_the_example_in_java_runs(program: Path) -> None:
 def test_the_example_in_go_runs(program: Path) -> None:
     require(GO)
     assert "Hello from Go" in output(["go", "run", program], GO.folder)
-
-
-@pytest.mark.timeout(SECONDS + 10)
-def test_a_test_in_go() -> None:
-    require(GO)
-    test = ROOT / "examples" / "go-test" / "orders_test.go"
-    command: list[str | Path] = [sys.executable, "-P", "-m", "pulsarium", "exec", "--"]
-    command += ["go", "test", "-count=1", "-v", test]
-    assert "--- PASS: TestAnOrderArrives" in output(command, GO.folder)

@@ -64,7 +64,6 @@ ADMIN = Toolchain(FOLDER / "java-admin", JAVA.tools, JAVA.sources, JAVA.built)
 CLI = Toolchain(FOLDER / "java-cli", JAVA.tools, JAVA.sources, JAVA.built)
 V5 = Toolchain(FOLDER / "java-v5", JAVA.tools, JAVA.sources, JAVA.built)
 """The client of Pulsar 5, for scalable topics."""
-JUNIT = Toolchain(ROOT / "examples" / "java-junit", JAVA.tools, JAVA.sources, "target/test-classes")
 REFERENCE = Toolchain(ROOT / "yardsticks" / "servers" / "reference", ("java", "mvn"), ("pom.xml",), str(stamp(CACHE)))
 """A real broker. Only `scripts/setup --foreign` fetches its jars, to the cache of `scripts/reference-pulsar`."""
 PERF = Toolchain(
@@ -76,6 +75,15 @@ PERF = Toolchain(
 """The program pulsar-perf, which also needs the jars of REFERENCE."""
 NODE = Toolchain(FOLDER / "node", ("node", "npm"), ("package.json", "package-lock.json"), "node_modules/ws")
 GO = Toolchain(FOLDER / "go", ("go",), ("go.mod", "go.sum", "*.go"), "build/client")
+
+HELPER_GO = Toolchain(ROOT / "helpers" / "go", GO.tools, GO.sources, GO.built)
+HELPER_NPM = Toolchain(ROOT / "helpers" / "npm", NODE.tools, NODE.sources, "node_modules/jest")
+HELPER_JUNIT = Toolchain(ROOT / "helpers" / "junit", JAVA.tools, JAVA.sources, "target/test-classes")
+HELPER_RUST = Toolchain(
+    ROOT / "helpers" / "rust", ("cargo", "cc"), ("Cargo.toml", "Cargo.lock", "src/*.rs", "tests/*.rs"), "target/debug"
+)
+HELPERS = (HELPER_GO, HELPER_NPM, HELPER_JUNIT)
+"""The packages that start a broker for tests. That in Rust is built only by `scripts/setup --foreign`."""
 
 TOXIPROXY_JAVA = Toolchain(FOLDER / "toxiproxy-java", JAVA.tools, JAVA.sources, JAVA.built)
 TOXIPROXY_GO = Toolchain(FOLDER / "toxiproxy-go", GO.tools, GO.sources, GO.built)
@@ -100,7 +108,7 @@ def missing(toolchain: Toolchain) -> str:
 
 
 def missing_toolchains(
-    toolchains: Iterable[Toolchain] = (JAVA, RECORDS, ADMIN, CLI, V5, JUNIT, GO, NODE, *TOXIPROXY),
+    toolchains: Iterable[Toolchain] = (JAVA, RECORDS, ADMIN, CLI, V5, GO, NODE, *HELPERS, *TOXIPROXY),
 ) -> list[str]:
     """Return why tests of toolchains cannot run here, for a summary before a run."""
     return [reason for reason in map(missing, toolchains) if reason]
