@@ -71,6 +71,7 @@ REST_OF: Final = """
 """Position of an element, once it rests and nothing covers it. `missed` tells whether the next click missed it."""
 ENDS: Final = ("Network.loadingFinished", "Network.loadingFailed")
 STREAM: Final = "text/event-stream"
+LEFT: Final = "navigated or closed"  # of the error for a script whose page was left
 CLICKABLE: Final = "button, a[href], summary, input, select, [role=button], [role=option]"
 FIELDS: Final = "input, textarea, select"
 
@@ -198,9 +199,14 @@ class Page:
         return found["result"].get("value")
 
     def until(self, condition: str) -> Any:
-        """Wait until an expression is true, and return its value."""
+        """Wait until an expression is true, and return its value. The page may be loaded again meanwhile."""
         script = WAIT.replace("CONDITION_TEXT", json.dumps(condition)).replace("CONDITION", condition)
-        return self.do(script.replace("PATIENCE", str(PATIENCE_MS)))
+        while True:
+            try:
+                return self.do(script.replace("PATIENCE", str(PATIENCE_MS)))
+            except BrowserError as error:
+                if LEFT not in str(error):
+                    raise
 
     def sees(self, text: str) -> None:
         """Wait until the page shows a text."""

@@ -36,4 +36,5 @@ def page(browser: Chromium) -> Iterator[Page]:
         yield page
         assert page.complaints() == []
     finally:
+        print(page.complaints())  # shown when the test failed, of which they may be the reason
         page.close()

@@ -31,6 +31,7 @@ def test_ctrl_k_finds_a_subscription_by_a_part_of_its_name(page: Page, broker: P
     publish(broker, ORDERS, 1)
     asked(broker, f"admin/v2/persistent/{ORDERS}/subscription/invoicing", "PUT", {"ledgerId": -1, "entryId": -1})
     page.go(broker.admin_url)
+    page.until("document.querySelector('header .finder')")
     page.do(CTRL_K)
     page.fill("Find", "nvoic", within="dialog[open]")
     page.until("document.querySelector('#found')?.innerText.includes('invoicing of public/default/orders')")
@@ -43,6 +44,7 @@ def test_ctrl_k_does_an_act_on_what_the_page_shows(page: Page, broker: PulsarBro
     publish(broker, ORDERS, 3)
     page.go(f"{broker.admin_url}/{TOPIC}")
     page.sees("mark-delete position")
+    page.until("document.querySelector('header .finder')")
     page.do(CTRL_K)
     page.fill("Find", "Clear backlog", within="dialog[open]")
     page.key("Enter", 13, "\r")
@@ -90,6 +92,26 @@ def test_a_lost_broker_is_told_with_a_count_down(browser: Chromium) -> None:
     page.sees("does not answer. Is it running? What you see is from before.")
     page.until("/Trying again in \\d+ s/.test(document.body.innerText)")
     page.close()
+
+
+def test_a_page_that_lost_a_module_is_loaded_again(page: Page, broker: PulsarBroker) -> None:
+    publish(broker, ORDERS, 1)
+    page.call("Network.setBlockedURLs", urls=["*/console/charts.js"])
+    page.go(f"{broker.admin_url}/{TOPIC}")
+    page.sees("A part of the console did not load")
+    page.call("Network.setBlockedURLs", urls=[])
+    page.until("document.querySelector('[data-subscription=sub]')")
+
+
+def test_a_question_that_was_lost_on_the_way_is_asked_again(page: Page, broker: PulsarBroker) -> None:
+    publish(broker, ORDERS, 1)
+    page.go(broker.admin_url)
+    page.sees(ORDERS)
+    page.call("Network.setBlockedURLs", urls=["*/pulsarium/policies/*"])
+    page.do(f"location.hash = '{TOPIC}/policies'")
+    page.until("document.querySelector('main .skeleton')")
+    page.call("Network.setBlockedURLs", urls=[])
+    page.sees("messageTTL")
 
 
 def test_the_title_of_the_tab_counts_what_is_stuck(page: Page, broker: PulsarBroker) -> None:

@@ -3,6 +3,7 @@ import { useEffect, useState } from "./html.js";
 
 const TOKEN = "pulsarium.token"; // in the tab's own storage, sent as a header, never in a URL
 const AGAIN_MS = [1000, 2000, 4000, 8000, 15000]; // between attempts to reach the broker
+const GET_AGAIN_MS = [300, 1000];
 
 export const session = {
   get token() { return sessionStorage.getItem(TOKEN) || ""; },
@@ -53,7 +54,20 @@ async function refusal(answer) {
   return error;
 }
 
+// What only asks is asked again when the connection was lost on the way.
 export async function get(path) {
+  for (const wait of GET_AGAIN_MS) {
+    try {
+      return await got(path);
+    } catch (error) {
+      if (error.status !== 0) throw error;
+      await new Promise((over) => setTimeout(over, wait));
+    }
+  }
+  return got(path);
+}
+
+async function got(path) {
   const text = await (await send("GET", path)).text();
   return text ? JSON.parse(text) : null;
 }
@@ -107,7 +121,7 @@ export function useLive(path) {
         }
       } catch (error) {
         if (stop.signal.aborted) return;
-        const told = error instanceof Refused ? error : new Refused(0, "no connection");
+        const told = error instanceof Refused ? error : Object.assign(new Refused(0, "no connection"), { hasBanner: true });
         wait = AGAIN_MS[Math.min(failures++, AGAIN_MS.length - 1)];
         set((old) => ({ ...old, path, error: told, againAt: Date.now() + wait }));
       }

@@ -63,7 +63,7 @@ export function Pairs({ of }) {
 }
 
 export function Trouble({ error }) {
-  if (!error || error.status === 0) return null; // a lost connection has its banner
+  if (!error || error.hasBanner) return null;
   return html`<p class="bad" role="alert">${error.message}</p>`;
 }
 
