@@ -49,7 +49,7 @@ class Pulsar:
 
         The end of the `with` block leaves all of them, the last one first.
         """
-        manager = self._portal.call(make)
+        (manager,) = self._portal.call(lambda: (make(),))  # in a tuple, because the portal awaits what has __await__
         return self._stack.enter_context(self._portal.wrap_async_context_manager(manager))
 
     def _connected(self) -> AbstractAsyncContextManager[Client]:

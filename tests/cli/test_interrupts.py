@@ -95,8 +95,8 @@ def test_ctrl_c_ends_a_conformance_run_whose_client_hangs(tmp_path: Path) -> Non
     )
     eventually(begun.exists, what="the adapter was asked", seconds=50)
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=50)
-    assert process.returncode == INTERRUPTED
+    said, errors = process.communicate(timeout=50)
+    assert process.returncode == INTERRUPTED, (said + errors).decode()
 
 
 class Consuming(NamedTuple):
