@@ -126,7 +126,8 @@ export const callText = ({ method, path, body }) => `${method} ${path}` + (body 
 
 const TYPING_MS = 250, COUNTING = "Counting what it will touch…"; // shown at once, so that the buttons below do not move
 const MOVES = new Set(["seek", "rewind"]); // acts that a seek takes back
-const PREVIEWED = new Set(["subscription", "topic", "partitioned"]);
+const COUNTED = new Set(["skip", "skip-message", "clear", "expire", "expire-to", "seek", "rewind", "unsubscribe", "unsubscribe-force", "truncate", "delete", "delete-force",
+  "delete-partitioned", "delete-partitioned-force"]); // acts that the broker counts before
 
 // What the act will touch: the broker counts it, and changes nothing.
 function questionOf(act, shown) {
@@ -139,7 +140,7 @@ function questionOf(act, shown) {
 const touchedBy = async (topic, question) => (await send("POST", `pulsarium/preview/${restPath(topic)}`, question)).json();
 
 function usePreview(act, shown, topic) {
-  const asked = PREVIEWED.has(act.on) && topic ? questionOf(act, shown) : "", [state, set] = useState(asked ? { text: COUNTING } : {});
+  const asked = COUNTED.has(act.id) && topic ? questionOf(act, shown) : "", [state, set] = useState(asked ? { text: COUNTING } : {});
   useEffect(() => {
     if (!asked || asked.includes("LEDGER:ENTRY")) { set({}); return; }
     let stale = false;
