@@ -268,8 +268,11 @@ def redeliver(session: Session, cmd: pb.CommandRedeliverUnacknowledgedMessages, 
     if max(len(named), len(pending)) > IDS_A_STEP:
         session.gate.handle_in_slices(_redeliver_many(session, consumer, subscription, named, pending))
         return
-    positions = [Position(signed(i.ledgerId), signed(i.entryId)) for i in cmd.message_ids] or None
-    subscription.redeliver(consumer, positions, epoch)
+    subscription.redeliver(consumer, _positions(cmd.message_ids) or None, epoch)
+
+
+def _positions(ids: Iterable[pb.MessageIdData]) -> list[Position]:
+    return [Position(signed(each.ledgerId), signed(each.entryId)) for each in ids]
 
 
 def _redeliver_many(
@@ -306,8 +309,7 @@ def negative_ack(session: Session, cmd: pb.CommandNegativeAck, trailing: bytes) 
     if len(cmd.negative_acked) + len(cmd.returned) > IDS_A_STEP:
         session.gate.handle_in_slices(_negative_ack_many(session, consumer, subscription, cmd))
         return
-    refused = [Position(signed(each.ledgerId), signed(each.entryId)) for each in cmd.negative_acked]
-    returned = [Position(signed(each.ledgerId), signed(each.entryId)) for each in cmd.returned]
+    refused, returned = _positions(cmd.negative_acked), _positions(cmd.returned)
     if refused and returned:
         both = set(refused)
         returned = [position for position in returned if position not in both]
@@ -319,13 +321,13 @@ def _negative_ack_many(
 ) -> Iterator[None]:
     """Handle long lists as if they had come in several commands, with those of `returned` last."""
     refused, left, returned = set[Position](), iter(cmd.negative_acked), iter(cmd.returned)
-    while some := [Position(signed(each.ledgerId), signed(each.entryId)) for each in islice(left, IDS_A_STEP)]:
+    while some := _positions(islice(left, IDS_A_STEP)):
         if session.consumers.get(consumer.consumer_id) is not consumer:
             return  # the consumer was closed meanwhile
         subscription.negative_ack(consumer, some, ())
         refused.update(some)
         yield
-    while some := [Position(signed(each.ledgerId), signed(each.entryId)) for each in islice(returned, IDS_A_STEP)]:
+    while some := _positions(islice(returned, IDS_A_STEP)):
         if session.consumers.get(consumer.consumer_id) is not consumer:
             return
         subscription.negative_ack(consumer, (), [position for position in some if position not in refused])

@@ -5,7 +5,8 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from pulsarium.cli.terminal import replace_screen, styled
@@ -27,7 +28,7 @@ class Cell(NamedTuple):
     """A text of a table, with the arguments of `styled`."""
 
     text: str
-    style: dict[str, Any] = {}  # noqa: RUF012
+    style: Mapping[str, Any] = MappingProxyType({})
 
 
 def width() -> int:

@@ -107,7 +107,7 @@ class TopicConsumer:
         self._closed = False
         self._was_open = False
         self.is_suspended: bool = False
-        """Whether no message is asked for, because the broker does not keep the order that the consumer requires."""
+        """Says whether no message is asked for, because the broker does not keep the order that is required."""
 
     async def open(self) -> None:
         """Subscribe for the first time. Raise the broker's refusal."""

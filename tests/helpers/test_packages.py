@@ -76,7 +76,7 @@ esac
 while [ "$1" != an/image ]; do shift; done
 shift 2
 """
-"""What the script of an engine does before it becomes the command: it leaves out the options and the image."""
+"""The beginning of an engine's script, which leaves out the options and the image, and becomes the command."""
 
 
 @pytest.fixture(params=PACKAGES)

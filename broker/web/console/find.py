@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 from pulsarium.broker.cluster import Broker
@@ -32,19 +32,13 @@ async def find(call: Call) -> HttpReply:
     found: Json = {}
     for kind, named in kinds.items():
         shown = found[kind] = list[Any]()
-        for name, row in _until(named, shown):
+        for name, row in named:
             if text in name.lower():
                 shown.append(row)
+            if len(shown) == MOST:
+                break
             await slice_.pause()
     return json_reply(found)
-
-
-def _until(named: Iterable[tuple[str, Any]], shown: list[Any]) -> Iterator[tuple[str, Any]]:
-    """Yield names with their rows, until enough rows are shown."""
-    for each in named:
-        if len(shown) == MOST:
-            return
-        yield each
 
 
 def _subscriptions(broker: Broker, listing: Listing) -> Iterator[tuple[str, Json]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import trio
@@ -20,7 +21,7 @@ from pulsarium.broker.web.admin.topic.reading import follow
 from pulsarium.broker.web.console.condition import condition_of
 from pulsarium.broker.web.console.reading import NEWER, OLDER, Cursor, FoundMessage, Merge, Part, Place
 from pulsarium.broker.web.console.rows import Rows
-from pulsarium.broker.web.http.call import Call
+from pulsarium.broker.web.http.call import Call, whole
 from pulsarium.broker.web.http.errors import AdminError
 from pulsarium.broker.web.http.registry import route
 from pulsarium.broker.web.http.reply import HttpReply, json_reply
@@ -192,11 +193,7 @@ def _filter(call: Call, rows: Rows) -> Filter:
 
 def _number(call: Call, name: str, default: int) -> int:
     text = call.query.get(name, "")
-    if not text:
-        return default
-    if not (text.isascii() and text.isdecimal() and len(text) < 10):
-        raise AdminError(400, f"{name} is {text!r}; it must be a number, 0 or more")
-    return int(text)
+    return whole(name, text, 9) if text else default
 
 
 def _time(call: Call, name: str) -> int | None:
@@ -258,7 +255,7 @@ async def _begin_at(parts: list[Part], ms: int) -> None:
     for part in parts:
         topic = part.topic
         ledgers, older = topic.ledger.ledgers, published_before(ms)
-        last = await follow(topic, lambda: newest_position(ledgers.values(), older, skips_damaged=True))  # noqa: B023
+        last = await follow(topic, partial(newest_position, ledgers.values(), older, skips_damaged=True))
         part.begin(Place(topic.ledger.next(last or topic.ledger.first_position())))
 
 

@@ -24,7 +24,7 @@ from pulsarium.broker.web.console.touching import (
     skipped_alone,
     sought,
 )
-from pulsarium.broker.web.http.call import Call
+from pulsarium.broker.web.http.call import Call, whole
 from pulsarium.broker.web.http.errors import AdminError
 from pulsarium.broker.web.http.registry import route
 from pulsarium.broker.web.http.reply import HttpReply, json_reply
@@ -67,10 +67,7 @@ _PLACES: Final[Mapping[str, Place]] = {"earliest": Place(EARLIEST), "latest": Pl
 
 
 def _whole(body: Json, name: str, default: int) -> int:
-    text = str(body.get(name, default)).strip() or str(default)
-    if not (text.isascii() and text.isdecimal() and len(text) < 10):
-        raise AdminError(400, f"{name} is {text!r}; it must be a number, 0 or more")
-    return int(text)
+    return whole(name, str(body.get(name, default)).strip() or str(default), 9)
 
 
 OnSubscription = Callable[[Asked, PersistentSubscription], Touched]

@@ -409,6 +409,12 @@ class Samples:
         packed = frame.get(key)
         return AT_REST if packed is None else _rates(_unpacked(packed), _unpacked(self._before_newest.get(key)), span)
 
+    def rates_of(self, names: Iterable[str]) -> Rates:
+        """Return what some topics counted in the last second, together."""
+        moving = self.moving()
+        moved = [self.rates(name) for name in names if name in moving]
+        return Rates._make(map(sum, zip(*moved, strict=True))) if moved else AT_REST
+
     @property
     def total_rates(self) -> Rates:
         """Return what the cluster counted in the last second."""

@@ -80,13 +80,12 @@ def _sums(topics: Iterable[Topic]) -> Json:
 
 
 def _rates(names: Iterable[str], watch: Watch) -> Json:
-    moving = watch.samples.moving()
-    moved = [watch.samples.rates(name) for name in names if name in moving]
+    rates = watch.samples.rates_of(names)
     return {
-        "in": sum(each.messages_in for each in moved),
-        "out": sum(each.messages_out for each in moved),
-        "inBytes": sum(each.bytes_in for each in moved),
-        "outBytes": sum(each.bytes_out for each in moved),
+        "in": rates.messages_in,
+        "out": rates.messages_out,
+        "inBytes": rates.bytes_in,
+        "outBytes": rates.bytes_out,
     }
 
 

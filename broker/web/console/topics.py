@@ -18,7 +18,7 @@ from pulsarium.broker.web.console.paces import Paces
 from pulsarium.broker.web.console.stuck import reason_of
 from pulsarium.broker.web.console.summary import page_of
 from pulsarium.broker.web.console.watch import Watch, watch_of
-from pulsarium.broker.web.http.call import Call
+from pulsarium.broker.web.http.call import Call, whole
 from pulsarium.broker.web.http.errors import AdminError
 from pulsarium.broker.web.http.live import shown
 from pulsarium.broker.web.http.registry import route
@@ -82,10 +82,7 @@ def counts_of(found: Found) -> Json:
 
 def number(call: Call, name: str, default: int) -> int:
     """Return a number of the query. Raise `AdminError` 400 for another text."""
-    text = call.query.get(name, str(default))
-    if not (text.isascii() and text.isdecimal() and len(text) < 16):
-        raise AdminError(400, f"{name} is {text!r}; it must be a number, 0 or more")
-    return int(text)
+    return whole(name, call.query.get(name, str(default)), 15)
 
 
 async def rows_of(broker: Broker, rows: Iterable[Row], watch: Watch, slice_: Slice) -> list[Json]:
@@ -114,16 +111,15 @@ async def row_of(broker: Broker, topic: str, partitions: int, watch: Watch, slic
         sums["consumers"] += len(each.consumers)
         sums["backlog"] += 0 if each.cursor is None else each.cursor.backlog()
         await slice_.pause()
-    moving = samples.moving()
-    moved = [samples.rates(each) for each in names if each in moving]
+    rates = samples.rates_of(names)
     schema = broker.schemas.latest(name)
     shown_row: Json = {
         "name": topic,
         "loaded": bool(loaded),
         "partitions": partitions,
         "schema": None if schema is None else schema.schema.type,
-        "in": sum(each.messages_in for each in moved),
-        "out": sum(each.messages_out for each in moved),
+        "in": rates.messages_in,
+        "out": rates.messages_out,
         "trend": await samples.trend(names, slice_),
         "ageMs": age,
     }

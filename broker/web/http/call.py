@@ -154,3 +154,10 @@ def number_in(text: str, *, bits: int) -> int:
     if number is None:
         raise ContainerError(404, NAMES[404])
     return number
+
+
+def whole(name: str, text: str, digits: int) -> int:
+    """Return a number of at most `digits` digits. Raise `AdminError` 400, which names it, for another text."""
+    if not (text.isascii() and text.isdecimal() and len(text) <= digits):
+        raise AdminError(400, f"{name} is {text!r}; it must be a number, 0 or more")
+    return int(text)

@@ -42,13 +42,13 @@ function isEmpty(act, template, values) {
   return Boolean(field && field.optional && !values[name]);
 }
 
-export function commandOf(act, values) {
+function commandOf(act, values) {
   const fill = (text) => text.replace(/{(\w+)}/g, (_, name) => quoted(values[name].text ?? values[name]));
   const chosen = act.command.replace(/\[([^\]]*{(\w+)}[^\]]*)\]/g, (_, inner, name) => (values[name] ? inner : ""));
   return "pulsarium " + fill(chosen.replace(/ +/g, " ").trim());
 }
 
-export function callOf(act, values) {
+function callOf(act, values) {
   const query = new URLSearchParams(Object.entries(act.query || {}).map(([name, value]) =>
     [name, value.replace(/{(\w+)}/g, (_, field) => values[field])])).toString();
   return { method: act.method, path: pathOf(act.path, values) + (query ? "?" + query : ""), body: bodyOf(act, values) };

@@ -10,7 +10,7 @@ export const session = {
   set token(value) { value ? sessionStorage.setItem(TOKEN, value) : sessionStorage.removeItem(TOKEN); },
 };
 
-export class Refused extends Error {
+class Refused extends Error {
   constructor(status, reason) {
     super(explained(status, reason));
     this.status = status;

@@ -82,7 +82,7 @@ function ceiling(most) {
   return [1, 2, 4, 6, 8, 10].map((n) => n * unit).find((n) => n >= most);
 }
 
-export const RANGES = [["1", "10 min"], ["10", "2 h"]];
+const RANGES = [["1", "10 min"], ["10", "2 h"]];
 export const Range = ({ value, onChange }) => html`<${Choices} label="Range of time" of=${RANGES} value=${value} onChange=${onChange}/>`;
 
 export function Tiles({ of, samples }) {

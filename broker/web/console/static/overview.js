@@ -1,8 +1,7 @@
 // The overview: how much moves, what is stuck and why, which topics move most, and what happened.
 import { Chart, newest, Range, Spark, Tiles, useSamples } from "./charts.js";
 import { html, useState } from "./html.js";
-import { Badge, Code, compact, Copied, Empty, hrefOf, many, number, rate, shortName, size, Skeleton, Span, subscriptionHref, Table, timeOfDay, topicHref, TopicLink,
-  Trouble } from "./parts.js";
+import { Badge, Code, compact, Copied, Empty, hrefOf, many, number, pace, rate, shortName, size, Skeleton, Span, subscriptionHref, Table, timeOfDay, topicHref, TopicLink, Trouble } from "./parts.js";
 
 export function Overview({ live: { value, error, at } }) {
   const [step, setStep] = useState("1"), samples = useSamples({}, step, at);
@@ -13,10 +12,10 @@ export function Overview({ live: { value, error, at } }) {
       <span class="soft">${many(value.userTopics, "topic")} · ${many(value.namespaces, "namespace")} · <a href="#/connections">${many(value.connections, "connection")}</a> · up for <${Span} ms=${value.upSinceMs} now=${Date.now}/></span>
       <span class="grow"></span><${Range} value=${step} onChange=${setStep}/></div>
     <${Trouble} error=${error}/>
-    <${Tiles} samples=${samples} of=${[["In", rate(now("in")).replace("/s", ""), "messages/s", "in", "one"], ["Out", rate(now("out")).replace("/s", ""), "messages/s", "out", "two"],
+    <${Tiles} samples=${samples} of=${[["In", pace(now("in")), "messages/s", "in", "one"], ["Out", pace(now("out")), "messages/s", "out", "two"],
       ["Backlog", compact(now("backlog")), "messages", "backlog", "three"], ["Unacknowledged", compact(now("unacked")), "messages", "unacked", "three"],
-      ["Redelivered", rate(now("redelivered")).replace("/s", ""), "messages/s", "redelivered", "three"], ["Stored", size(now("storage")), "", "storage", "one"]]}/>
-    ${samples && html`<div class="grid"><section class="card"><${Chart} title="Messages a second" times=${samples.times} lines=${[["in", samples.in], ["out", samples.out]]} format=${(n) => (n < 10 ? String(Math.round(n * 10) / 10) : compact(n))}/></section>
+      ["Redelivered", pace(now("redelivered")), "messages/s", "redelivered", "three"], ["Stored", size(now("storage")), "", "storage", "one"]]}/>
+    ${samples && html`<div class="grid"><section class="card"><${Chart} title="Messages a second" times=${samples.times} lines=${[["in", samples.in], ["out", samples.out]]} format=${pace}/></section>
       <section class="card"><${Chart} title="Backlog" times=${samples.times} lines=${[["backlog", samples.backlog], ["unacknowledged", samples.unacked]]}/></section></div>`}
     <div class="split"><div><${Stuck} causes=${value.stuck} count=${value.stuckCount}/><${Busiest} rows=${value.busiest}/><${Notes} value=${value}/></div><${Feed} events=${value.events}/></div>`;
 }
@@ -46,7 +45,7 @@ function Busiest({ rows }) {
 
 const GROUPS = { faultHit: "lab", labAct: "lab", loopFound: "stuck", quotaExceeded: "stuck", storageFull: "stuck", topicDeleted: "waits" };
 
-export function Feed({ events }) {
+function Feed({ events }) {
   return html`<section class="card flush"><h3>What happened</h3>
     ${events.length ? html`<ol class="feed" tabindex="0" aria-label="What happened, newest first">${events.map((e) => html`<li key=${e.number}><time>${timeOfDay(e.ms)}</time>
       <span class=${GROUPS[e.kind] || ""}>${e.text} ${e.topic && e.kind !== "topicDeleted" && html`<a href=${e.subscription ? subscriptionHref(e.topic, e.subscription) : topicHref(e.topic)}>open</a>`}</span></li>`)}</ol>`

@@ -7,7 +7,8 @@ const plain = new Intl.NumberFormat("en"), short = new Intl.NumberFormat("en", {
 export const number = (n) => (n === null || n === undefined ? "–" : plain.format(n));
 export const compact = (n) => (n === null || n === undefined ? "–" : Math.abs(n) < 10_000 ? plain.format(Math.round(n)) : short.format(n));
 export const many = (n, one, more = one + "s") => `${number(n)} ${n === 1 ? one : more}`;
-export const rate = (n) => (n === undefined || n === null ? "–" : n >= 10 ? compact(n) : String(Math.round(n * 10) / 10)) + "/s";
+export const pace = (n) => (n === undefined || n === null ? "–" : n >= 10 ? compact(n) : String(Math.round(n * 10) / 10));
+export const rate = (n) => pace(n) + "/s";
 
 export function size(n) {
   if (n === null || n === undefined) return "–";
@@ -35,7 +36,7 @@ export function followClock(clock) {
   broker.frozenMs = (clock && clock.frozen && clock.nowMs) || 0;
 }
 
-export const brokerNow = () => broker.frozenMs || Date.now() + broker.aheadMs;
+const brokerNow = () => broker.frozenMs || Date.now() + broker.aheadMs;
 
 // A span of time up to now, drawn again each second while the page is visible. It asks the broker nothing.
 export function Span({ ms, now = brokerNow }) {

@@ -65,7 +65,7 @@ function bodyOf({ text, key, properties, delay }, raw, isText) {
 
 const NUMBERS = ["int", "long", "float", "double"];
 
-export function blank(shape) {
+function blank(shape) {
   switch (shape.kind) {
     case "record": return Object.fromEntries(shape.fields.map((f) => [f.name, f.default !== undefined ? f.default : blank(f.shape)]));
     case "enum": return shape.symbols[0];

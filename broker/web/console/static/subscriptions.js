@@ -3,7 +3,7 @@ import { Acts } from "./act.js";
 import { get } from "./api.js";
 import { Chart, Shares, Spark, useSamples } from "./charts.js";
 import { html, useState } from "./html.js";
-import { Address, Ago, ask, Badge, compact, Empty, Facts, many, number, partsText, pretty, rate, shortName, Span, span, Table, topicHref, Trouble } from "./parts.js";
+import { Address, Ago, ask, Badge, compact, Empty, Facts, many, number, pace, partsText, pretty, rate, shortName, Span, span, Table, topicHref, Trouble } from "./parts.js";
 
 const CAUGHT_UP = "everything was delivered";
 export const ON_ALL = ["rewind", "clear", "expire", "unsubscribe", "unsubscribe-force"]; // what Pulsar does on all partitions at once
@@ -69,7 +69,7 @@ function Inside({ name, s, role, on, samples, partitions }) {
     <${Facts} of=${[s.delayed > 0 && [number(s.delayed), "delayed"], [number(s.messagesOut), "delivered"], s.redelivered > 0 && [number(s.redelivered), "redelivered"],
       s.ackRate !== undefined && [rate(s.ackRate), "acknowledged"], s.markDelete && [s.markDelete, "mark-delete position"], s.readPosition && [s.readPosition, "read position"], s.next && [s.next, "next message"]]}/>
     ${samples && samples.times.length > 1 && html`<div class="grid"><div class="card"><${Chart} title="Lag" height=${70} times=${samples.times} lines=${[["backlog", samples.backlog], ["unacknowledged", samples.unacked]]}/></div>
-      <div class="card"><${Chart} title="Delivered a second" height=${70} times=${samples.times} lines=${[["out", samples.out], ["redelivered", samples.redelivered]]} format=${(n) => (n < 10 ? String(Math.round(n * 10) / 10) : compact(n))}/></div></div>`}
+      <div class="card"><${Chart} title="Delivered a second" height=${70} times=${samples.times} lines=${[["out", samples.out], ["redelivered", samples.redelivered]]} format=${pace}/></div></div>`}
     ${partitions && s.shares && html`<div class="card"><h3>Backlog of each partition</h3><${Shares} topic=${name} values=${s.shares} late=${late} what=${`Backlog of ${s.name}`}/>
       ${s.parts.filter((p) => p.late).slice(0, 10).map((p) => html`<p class="small waits">Partition ${p.part} waits: ${p.reason}, for <${Span} ms=${p.sinceMs}/>.</p>`)}</div>`}
     <${Consumers} s=${s} partitions=${partitions}/></div>`;

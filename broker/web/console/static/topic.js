@@ -9,7 +9,7 @@ import { Schemas } from "./schemas.js";
 import { Segments } from "./segments.js";
 import { Storage } from "./storage.js";
 import { Subscriptions } from "./subscriptions.js";
-import { Address, Ago, Badge, compact, Copied, Empty, many, number, partsOf, partsText, rate, shortName, size, Skeleton, Table, Tabs, topicHref, TopicLink, Trouble } from "./parts.js";
+import { Address, Ago, Badge, compact, Copied, Empty, many, number, pace, partsOf, partsText, rate, shortName, size, Skeleton, Table, Tabs, topicHref, TopicLink, Trouble } from "./parts.js";
 
 const TABS = [["subscriptions", "Subscriptions"], ["messages", "Messages"], ["clients", "Producers"], ["storage", "Storage"], ["schema", "Schema"], ["policies", "Policies"], ["acts", "Acts"]];
 const WITHOUT = { scalable: ["messages", "storage"], partitioned: ["storage"] };
@@ -52,10 +52,10 @@ function Moves({ name, value, at, on }) {
   const now = (of, otherwise) => newest(samples, of) ?? otherwise;
   const late = new Set((value.subscriptions || []).flatMap((s) => (s.parts || []).filter((p) => p.late).map((p) => p.part)));
   const backlogs = value.partitions && value.partitions.map((p) => p.backlog || 0), ins = value.partitions && value.partitions.map((p) => p.messagesIn || 0);
-  return html`<${Tiles} samples=${samples} of=${[["In", rate(now("in", value.in)).replace("/s", ""), "messages/s", "in", "one"], ["Out", rate(now("out", value.out)).replace("/s", ""), "messages/s", "out", "two"],
+  return html`<${Tiles} samples=${samples} of=${[["In", pace(now("in", value.in)), "messages/s", "in", "one"], ["Out", pace(now("out", value.out)), "messages/s", "out", "two"],
       ["Backlog", compact(now("backlog")), "messages", "backlog", "three"], ["Unacknowledged", compact(now("unacked")), "messages", "unacked", "three"],
       ["Published", compact(value.messagesIn), "messages"], ["Stored", size(value.storageSize), "", "storage", "one"]]}/>
-    ${samples && samples.times.length > 1 && html`<div class="grid"><section class="card"><${Chart} title="Messages a second" height=${96} times=${samples.times} lines=${[["in", samples.in], ["out", samples.out]]} format=${(n) => (n < 10 ? String(Math.round(n * 10) / 10) : compact(n))}/></section>
+    ${samples && samples.times.length > 1 && html`<div class="grid"><section class="card"><${Chart} title="Messages a second" height=${96} times=${samples.times} lines=${[["in", samples.in], ["out", samples.out]]} format=${pace}/></section>
       <section class="card"><${Chart} title="Backlog" height=${96} times=${samples.times} lines=${[["backlog", samples.backlog]]} extra=${html`<${Range} value=${step} onChange=${setStep}/>`}/></section></div>`}
     ${on === "partitioned" && html`<div class="grid"><section class="card"><h3>Published to each partition</h3><${Shares} topic=${name} values=${ins} what="Published messages"/></section>
       <section class="card"><h3>Backlog of each partition</h3><${Shares} topic=${name} values=${backlogs} late=${late} what="Backlog"/></section></div>`}
