@@ -2,7 +2,7 @@
 import { Acts } from "./act.js";
 import { session, useLive } from "./api.js";
 import { Connections } from "./connections.js";
-import { html, render, useEffect, useRef, useState } from "./html.js";
+import { html, render, useEffect, useLayoutEffect, useRef, useState } from "./html.js";
 import { Lab } from "./lab.js";
 import { Namespace, Namespaces } from "./namespaces.js";
 import { Overlay, Toasts } from "./overlays.js";
@@ -129,7 +129,7 @@ function Side({ here, shown, live, stuck, onChange }) {
 function App() {
   const [address, go] = useState(parsed()), [, redraw] = useState(0), [side, showSide] = useState(false), [finding, find] = useState(false);
   const main = useRef(), stuck = useRef(0);
-  useEffect(() => {
+  useLayoutEffect(() => {  // before the page is seen, so that no key is lost
     const moved = () => { go(parsed()); showSide(false); };
     const pressed = (event) => { if (event.key === "k" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); find(true); } };
     addEventListener("hashchange", moved);

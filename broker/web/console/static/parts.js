@@ -1,5 +1,5 @@
 // The parts that all pages are made of: numbers and names as text, badges, tables, tabs, empty states, what can be copied.
-import { html, useEffect, useRef, useState } from "./html.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "./html.js";
 
 // ---- numbers and times
 
@@ -137,7 +137,7 @@ export function Table({ label, columns, rows, empty = "Nothing here.", late, key
 export function useKey(key, act) {
   const latest = useRef(act);
   latest.current = act;
-  useEffect(() => {
+  useLayoutEffect(() => {
     const pressed = (event) => {
       const typing = event.target.closest && event.target.closest("input, textarea, select");
       if (event.key === key && !typing && !event.ctrlKey && !event.metaKey && !document.querySelector("dialog[open]")) {

@@ -13,6 +13,7 @@ from pulsarium.broker.net import slices
 from pulsarium.broker.web.console.listing import REST_MS, Listing
 from pulsarium.broker.web.console.topics import PAGE
 from pulsarium.broker.web.console.waiting import PATIENCE_MS
+from pulsarium.broker.web.http import live
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.auth.secured import bearer, by_token
@@ -436,7 +437,10 @@ async def test_a_subscription_counts_what_it_was_sent_again(rest: Rest, sender: 
     assert subscription["redelivered"] == 2
 
 
-async def test_a_stream_shows_the_rates_of_producers_and_subscriptions(rest: Rest, sender: Wire) -> None:
+async def test_a_stream_shows_the_rates_of_producers_and_subscriptions(
+    rest: Rest, sender: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "thread_time", lambda: 0.0)  # a long look would be followed by a longer pause
     await sender.subscribe(type=Shared, initialPosition=Earliest)
     await sender.flow()
     async with aclosing(await stream(rest, b"/pulsarium/topic/persistent/public/default/t")) as events:
