@@ -38,6 +38,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
     "mask": "pulsarium.cli.lab.mask:mask",
     "state": "pulsarium.cli.lab.state:state",
     "conformance": "pulsarium.cli.conformance:conformance",
+    "mcp": "pulsarium.cli.mcp.main:mcp",
     "completion": "pulsarium.cli.completion:completion",
 }
 

@@ -31,12 +31,19 @@ class Api(Exchange):
     unreachable = NotConnected
 
     def __init__(
-        self, urls: Sequence[str], headers: Mapping[str, str], tls: ssl.SSLContext | None, timeout: float
+        self,
+        urls: Sequence[str],
+        headers: Mapping[str, str],
+        tls: ssl.SSLContext | None,
+        timeout: float,
+        *,
+        read_only: bool = False,
     ) -> None:
         super().__init__(urls)
         self._headers = headers
         self._tls = tls
         self._timeout = timeout
+        self._read_only = read_only
 
     async def _credentials(self) -> Mapping[str, str]:
         return self._headers
@@ -50,6 +57,10 @@ class Api(Exchange):
     async def _send(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> RestReply:
         connection = self._connection(url)
         parts = urlsplit(url)
+        if self._read_only and method != "GET":
+            raise AdminError(
+                f"{method} {parts.path} may change the broker, and --read-only forbids that; nothing was sent"
+            )
         try:
             try:
                 connection.connect()

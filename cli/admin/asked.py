@@ -21,6 +21,7 @@ from pulsarium.rest.exchange import RestRequest, places
 
 DEFAULT_URL = "http://127.0.0.1:8080"
 PROBE: Final = 5  # seconds for the answer to a question of --wait
+READ_ONLY: Final = "PULSARIUM_READ_ONLY"
 
 
 @dataclass
@@ -29,6 +30,7 @@ class AdminRun(Caller):
 
     admin_url: str | None = None
     request_timeout: int = 300
+    read_only: bool = False
 
     @property
     def named_url(self) -> str | None:
@@ -49,9 +51,9 @@ class AdminRun(Caller):
         given = credentials(*self.proof)
         tls = self.tls(given.certificate) if url.startswith("https:") else None
         if self.wait:
-            probe = Api(urls, given.headers, tls, min(self.request_timeout, PROBE))
+            probe = Api(urls, given.headers, tls, min(self.request_timeout, PROBE), read_only=True)
             attempt(lambda: _ask(probe), self.wait, again=Unreachable)
-        return Api(urls, given.headers, tls, self.request_timeout)
+        return Api(urls, given.headers, tls, self.request_timeout, read_only=self.read_only)
 
 
 def _ask(api: Api) -> None:
@@ -122,6 +124,13 @@ _OPTIONS = together(
         default=300,
         show_default=True,
         help="Wait this many seconds for an answer.",
+    ),
+    _broker(
+        "--read-only",
+        is_flag=True,
+        envvar=READ_ONLY,
+        show_envvar=True,
+        help="Refuse each request that may change the broker.",
     ),
 )
 

@@ -24,6 +24,7 @@ from scripts.pages.faults import fault_page
 from scripts.pages.fields import fields_page
 from scripts.pages.launchers import launchers_page
 from scripts.pages.lint import lint_page
+from scripts.pages.llms import llms_txt
 from scripts.pages.names import names_page
 from scripts.pages.pipeline import pipeline_page
 from scripts.pages.proposals import proposals_page
@@ -155,6 +156,7 @@ PAGES = {
     "pipeline-options.md": pipeline_page,
     "proposals.md": proposals_page,
     "requirements.md": requirements_page,
+    "llms.txt": llms_txt,
     "../broker/web/console/static/acts.js": acts_js,
 }
 

@@ -107,7 +107,8 @@ def test_each_command_works_in_the_image(start: Start) -> None:
         container.exec("pulsarium", *call)
     for name in NEED_SPARK:
         container.exec("pulsarium", name, "/tmp/kept", status=1)
-    called = {"serve", *(call[0] for call in calls), *NEED_SPARK}
+    container.exec("pulsarium", "mcp", status=1)  # needs an extra
+    called = {"serve", "mcp", *(call[0] for call in calls), *NEED_SPARK}
     assert called == set(cli.list_commands(click.Context(cli)))
 
 

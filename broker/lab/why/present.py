@@ -180,7 +180,7 @@ def _no_consumer(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
 def _no_permits(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
     if len(facts.subscription.consumers) == 1 or facts.active is not None:
         who = facts.active or next(iter(facts.subscription.consumers))
-        return f"{who.name} has no permits left: its client sent no FLOW"
+        return f"{_called(who)} has no permits left: its client sent no FLOW"
     return f"none of the {len(facts.subscription.consumers)} consumers has permits left: their clients sent no FLOW"
 
 
@@ -203,7 +203,7 @@ def _subscription_owes(facts: Facts, details: dict[str, Any], reason: Reason) ->
 
 
 def _failover(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
-    name = facts.active.name if facts.active is not None else "a consumer"
+    name = _called(facts.active) if facts.active is not None else "a consumer"
     details["delayMs"] = delay = facts.subscription.topic.stores.config.activeConsumerFailoverDelayTimeMillis
     return f"{name} became active, and is served only after activeConsumerFailoverDelayTimeMillis ({delay} ms)"
 
@@ -213,7 +213,7 @@ def _delivered(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
     if holder is None:
         return "it was delivered, and not acknowledged yet"
     details["lastDelivery"] = last = instant_text(holder.consumed_ms)
-    return f"{holder.name} has it and has not acknowledged it; the last delivery to this consumer was at {last}"
+    return f"{_called(holder)} has it and has not acknowledged it; the last delivery to this consumer was at {last}"
 
 
 def _delayed(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
@@ -230,7 +230,7 @@ def _waiting(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
     holder = facts.holder
     assert holder is not None
     what = "chunks of the same message" if facts.key_hash is None else f"key hash {facts.key_hash}"
-    return f"it is for {holder.name}, which has the {what}, and {_why_not(holder)}"
+    return f"it is for {_called(holder)}, which has the {what}, and {_why_not(holder)}"
 
 
 def _why_not(consumer: Consumer) -> str:
@@ -251,14 +251,15 @@ def _draining(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
     details["drainingConsumer"], details["unacked"] = draining.name, unacked
     mine = facts.holder.name if facts.holder is not None else "nobody"
     return (
-        f"its key hash {facts.key_hash} belongs to {mine} now, but {draining.name} has not acknowledged "
+        f"its key hash {facts.key_hash} belongs to {mine} now, but {_called(draining)} has not acknowledged "
         f"{_count(unacked, 'entry', 'entries')} of it yet"
     )
 
 
 def _no_owner(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
     if facts.active is not None:
-        return f"its key hash {facts.key_hash} is outside of the hash ranges of {facts.active.name}, the only consumer"
+        alone = _called(facts.active)
+        return f"its key hash {facts.key_hash} is outside of the hash ranges of {alone}, the only consumer"
     return f"no consumer has its key hash {facts.key_hash}: the STICKY ranges leave a gap"
 
 
@@ -325,8 +326,12 @@ _SENTENCES = {
 }
 
 
+def _called(consumer: Consumer) -> str:
+    return consumer.name or "a consumer without a name"
+
+
 def _names(consumers: Iterable[Consumer]) -> str:
-    names = [each.name for each in consumers]
+    names = [_called(each) for each in consumers]
     return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 

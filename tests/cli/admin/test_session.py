@@ -230,8 +230,8 @@ class Refusing:
 
     refusals = 2
 
-    def __init__(self, *arguments: object) -> None:
-        pass
+    def __init__(self, *arguments: object, read_only: bool) -> None:
+        assert isinstance(read_only, bool)
 
     async def send(self, request: RestRequest) -> RestReply:
         if Refusing.refusals:
