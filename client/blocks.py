@@ -1,4 +1,4 @@
-"""The end of an `async with` block."""
+"""The beginning and the end of an `async with` block."""
 
 from __future__ import annotations
 
@@ -7,18 +7,22 @@ from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn
 
 
-class Closing(ABC):
-    """An object that is closed at the end of its `async with` block."""
-
-    @abstractmethod
-    async def aclose(self) -> None:
-        """Close the object. A second call does nothing."""
+class Opening:
+    """An object that opens in an `async with` block, and not by `await`."""
 
     if not TYPE_CHECKING:  # type checkers report `await` of an object without this method
 
         def __await__(self) -> NoReturn:
             kind = type(self).__name__
             raise TypeError(f"a {kind} opens in a block: write `async with ... as name:` around its use, without await")
+
+
+class Closing(Opening, ABC):
+    """An object that is closed at the end of its `async with` block."""
+
+    @abstractmethod
+    async def aclose(self) -> None:
+        """Close the object. A second call does nothing."""
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None

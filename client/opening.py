@@ -13,7 +13,7 @@ from pulsarium.client.client import Client
 from pulsarium.client.connection.authentication import Authentication
 from pulsarium.client.connection.brokers import Brokers
 from pulsarium.client.connection.protocol import MAX_PROTOCOL_VERSION
-from pulsarium.client.connection.settings import ClientOptions, Dial, Settings, dial_tcp, given
+from pulsarium.client.connection.settings import ClientOptions, Dial, Settings, dial_tcp
 from pulsarium.client.core import Core
 
 WRITE: Final = "connect(...) opens a client in a block: write `async with connect(...) as client:`"
@@ -81,7 +81,7 @@ def connect(
         InvalidUrl: The service URL cannot be read.
         InvalidConfiguration: An option is invalid, or a file cannot be read.
     """
-    return Opening(open_client(service_url, ClientOptions(**given(locals()))))
+    return Opening(open_client(service_url, ClientOptions(**locals())))
 
 
 class Opening(AbstractAsyncContextManager[Client]):

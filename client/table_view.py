@@ -10,6 +10,7 @@ from typing import TypeAlias
 import anyio
 import anyio.lowlevel
 
+from pulsarium.client.blocks import Opening
 from pulsarium.client.consumer.options import TableViewOptions
 from pulsarium.client.consumer.reader import Reader, ReaderPosition
 from pulsarium.client.consumer.receiver import Onlooker
@@ -31,7 +32,7 @@ class _Progress(Onlooker):
         self.made = anyio.Event()
 
 
-class TableView(Mapping[str, T]):
+class TableView(Opening, Mapping[str, T]):
     """A mapping of each key of a topic to its last value, made by `Client.create_table_view`.
 
     The view is open inside its `async with` block, which begins when the view holds all messages of the topic. From

@@ -80,6 +80,16 @@ class TextSchema:
         encoded = encode_json(self._kind.upper(), self._info.data, value)
         return encoded if self._kind == "avro" else text.encode()
 
+    def encode_value(self, value: Any) -> bytes:
+        """Return the bytes of a JSON value. Raise ValueError, which names the place, when the value does not fit.
+
+        Without a schema of records, a text is sent as it is, and any other value as JSON.
+        """
+        if self._info is not None and self._kind in KINDS:
+            return encode_json(self._kind.upper(), self._info.data, value)
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        return text.encode()
+
 
 def pair_schema(key: TextSchema, value: TextSchema, encoding: str) -> Schema[Any]:
     """Return the schema of pairs of encoded halves."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from anyio.abc import ByteStream
 
@@ -85,8 +85,3 @@ class ClientOptions(Settings):
     """Options of `connect` together with the service URL."""
 
     service_url: str
-
-
-def given(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a method from its `locals()`, without `self`."""
-    return {name: value for name, value in arguments.items() if name != "self"}

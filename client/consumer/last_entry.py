@@ -7,6 +7,7 @@ from typing import Protocol
 
 from pulsarium.client.entry.crypto import KeyReader
 from pulsarium.client.entry.decoding import Decoder
+from pulsarium.client.entry.encryption import KeyAwaited
 from pulsarium.client.errors import CryptoError, InvalidMessage, PulsarError
 from pulsarium.client.message_id import MOST_IN_BATCH, MessageId
 from pulsarium.proto.entry import split
@@ -82,6 +83,14 @@ class LastMessageIds:
         """Read entries with these keys, whatever the consumer's `crypto_failure_action` is."""
         self._decoder = Decoder(crypto_key_reader)
         self._converter = converter or DefaultPayloadToMessageIdConverter()
+
+    async def read_with_keys(self, response: pb.CommandGetLastMessageIdResponse, buffer: bytes) -> MessageId:
+        """Return the last message's id as `read` does, and await the keys that it needs."""
+        while True:
+            try:
+                return self.read(response, buffer)
+            except KeyAwaited as awaited:
+                await self._decoder.fetch(awaited)
 
     def read(self, response: pb.CommandGetLastMessageIdResponse, buffer: bytes) -> MessageId:
         """Return the last message's id: that of the answer without an entry, and otherwise the converter's.

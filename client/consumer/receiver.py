@@ -15,12 +15,14 @@ from pulsarium.client.connection.protocol import DEFAULT_MAX_MESSAGE_SIZE
 from pulsarium.client.connection.service_url import BrokerUrls
 from pulsarium.client.consumer import commands
 from pulsarium.client.consumer.acknowledgements import Acknowledgements
+from pulsarium.client.consumer.awaited_keys import HeldEntries
 from pulsarium.client.consumer.chunks import Chunks
 from pulsarium.client.consumer.flow import OnDemand, Permits
 from pulsarium.client.consumer.options import ConsumerOptions
 from pulsarium.client.consumer.redelivery import Redelivery
 from pulsarium.client.consumer.start import Start
 from pulsarium.client.entry.decoding import Decoded, Single, UnreadableEntry, join, messages
+from pulsarium.client.entry.encryption import KeyAwaited
 from pulsarium.client.errors import ConnectError, CryptoError, InvalidMessage, PulsarError
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId, received_id
@@ -108,6 +110,7 @@ class Receiver:
         self._schema = options.schema
         self._processor = options.message_payload_processor
         self._decoder = options.decoder()
+        self._held = HeldEntries(self._decoder, tasks, self._receive, self._ended)
         self._chunks = Chunks(options, tasks, self._acknowledge_all)
         self._size = options.receiver_queue_size
         permits = Permits(self._size, paused=options.start_paused)
@@ -219,17 +222,20 @@ class Receiver:
         if self._connection is not None:
             self._connection.detach_consumer(self._consumer_id)
             self._connection = None
+        self._held.clear()
 
     def fail(self, error: PulsarError) -> None:
         """Raise the error in all calls that wait, or come later."""
         self.error = error
+        self._held.clear()
         self._queue.clear()
         self._chunks.clear()
         self._wake(self)
 
     def clear(self) -> None:
         """Drop all messages, because the broker sends them again. The consumer stays open."""
-        self._free(len(self._queue))
+        held = sum(self._charged(command, entry, is_intact=True) for command, entry in self._held.clear())
+        self._free(len(self._queue) + held)
         self._queue.clear()
         self._chunks.clear()
         self._acknowledgements.clear()
@@ -243,16 +249,20 @@ class Receiver:
     # ---- for the connection
 
     def on_message(self, command: pb.CommandMessage, trailing: bytes) -> None:
-        if len(self._queue) <= self._size:
+        if len(self._queue) + len(self._held) <= self._size:
             self._unasked = 0
         elif self._is_too_many():
             return
+        self._held.on_message(command, trailing)
+
+    def _receive(self, command: pb.CommandMessage, trailing: bytes) -> None:
+        """Queue the messages of an entry. Raise `KeyAwaited`, without an effect, when the entry must wait for a key."""
         # PIP-84: sent before a rewind
         if self.epoch and command.HasField("consumer_epoch") and command.consumer_epoch < self.epoch:
             self._free(self._charged(command, trailing, is_intact=False))
             return
         message_id = MessageId.from_data(command.message_id)
-        self.last_seen = message_id.entry
+        before, self.last_seen = self.last_seen, message_id.entry
         try:
             decoded = self._decoder.decode(trailing)
             if decoded.is_chunk:
@@ -265,6 +275,9 @@ class Receiver:
                 decoded = join(whole.chunks)
             ack_set = command.ack_set
             found = messages(decoded, ack_set, self._processor)
+        except KeyAwaited:
+            self.last_seen = before
+            raise
         except UnreadableEntry as error:
             self._onlooker.unreadable(message_id, error)
             if error.validation_error == pb.CommandAck.DecryptionError:
@@ -308,6 +321,9 @@ class Receiver:
         return False
 
     def on_end_of_topic(self) -> None:
+        self._held.on_end_of_topic()
+
+    def _ended(self) -> None:
         self.end_of_topic = True
         self._wake(self)
 
@@ -320,6 +336,7 @@ class Receiver:
         if not self._durable:
             self.start = self._next_start()
             self.last_seen = None
+        self._held.clear()
         self._queue.clear()
         self._chunks.clear()
         self._acknowledgements.clear()

@@ -367,7 +367,7 @@ class TopicConsumer:
             answer = reply.command.getLastMessageIdResponse
             mark = answer.consumer_mark_delete_position
             done = MessageId.from_data(mark) if answer.HasField("consumer_mark_delete_position") else None
-            return self._last_ids.read(answer, reply.trailing), done
+            return await self._last_ids.read_with_keys(answer, reply.trailing), done
 
     # ---- the end
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Awaitable
 from pathlib import Path
 from typing import Protocol
 
@@ -23,12 +24,14 @@ class ConsumerCryptoFailureAction(enum.Enum):
 class KeyReader(Protocol):
     """A source of encryption keys: PEM files with RSA keys, or with EC keys for Java clients and Pulsarium only.
 
-    The client calls the reader on the event loop: for a producer when the producer opens and every four hours, for a
-    consumer with each data key that is new to the consumer. The client raises any exception of the reader as
-    `CryptoError`.
+    The client calls the reader on the event loop: for a producer when it is made and every four hours, for a consumer
+    with each data key that is new to the consumer. The client raises any exception of the reader as `CryptoError`.
+
+    A method may be an `async def`, for example to ask a key management service. The client awaits the key: for a
+    producer when the producer opens, for a consumer before it delivers the message and those behind it.
     """
 
-    def get_public_key(self, name: str, metadata: dict[str, str]) -> bytes:
+    def get_public_key(self, name: str, metadata: dict[str, str]) -> bytes | Awaitable[bytes]:
         """Return the public key to encrypt for.
 
         Args:
@@ -37,7 +40,7 @@ class KeyReader(Protocol):
         """
         ...
 
-    def get_private_key(self, name: str, metadata: dict[str, str]) -> bytes:
+    def get_private_key(self, name: str, metadata: dict[str, str]) -> bytes | Awaitable[bytes]:
         """Return the private key for messages that are encrypted for the public key `name`.
 
         Args:

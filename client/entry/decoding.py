@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
 from pulsarium.client.entry.crypto import ConsumerCryptoFailureAction, KeyReader
-from pulsarium.client.entry.encryption import MessageDecryptor
+from pulsarium.client.entry.encryption import KeyAwaited, MessageDecryptor
 from pulsarium.client.errors import CryptoError, FixError
 from pulsarium.client.message_id import MOST_IN_BATCH
 from pulsarium.proto import batch
@@ -86,7 +86,8 @@ class Decoder:
         """Decode an entry, with or without checksum and broker metadata.
 
         Raise `UnreadableEntry` when the entry is damaged. When the entry cannot be decrypted, raise `CryptoError`
-        (FAIL) or `UnreadableEntry` (DISCARD).
+        (FAIL) or `UnreadableEntry` (DISCARD). Raise `KeyAwaited` for a key to be passed to `fetch`, after which the
+        call is repeated.
         """
         try:
             broker_metadata, metadata, payload = entries.read(entry)
@@ -99,6 +100,11 @@ class Decoder:
                 return self._after_failure(Decoded(metadata, payload, broker_metadata, still_encrypted=True), error)
         decoded = Decoded(metadata, payload, broker_metadata)
         return decoded if not metadata.compression or decoded.is_chunk else _decompressed(decoded)
+
+    async def fetch(self, awaited: KeyAwaited) -> None:
+        """Await a key for the next call of `decode`."""
+        assert self._decryptor is not None
+        await self._decryptor.fetch(awaited)
 
     def _decrypt(self, metadata: pb.MessageMetadata, payload: bytes) -> bytes:
         if self._decryptor is None:

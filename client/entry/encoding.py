@@ -5,14 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Sequence
 
+import anyio
+from anyio.abc import TaskGroup
+
 from pulsarium.client.entry.crypto import KeyReader
-from pulsarium.client.entry.encryption import MessageEncryptor
+from pulsarium.client.entry.encryption import ROTATION, MessageEncryptor
 from pulsarium.client.errors import CryptoError, InvalidConfiguration
 from pulsarium.proto import batch
 from pulsarium.proto import entry as entries
 from pulsarium.proto.compression import compress
 from pulsarium.proto.errors import EncryptionError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+RETRY = 60.0  # seconds until a key reader that failed is asked again
 
 
 class Encoder:
@@ -28,11 +33,43 @@ class Encoder:
     ) -> None:
         """Load the encryption keys, and raise `CryptoError` when one of them cannot be used.
 
-        `clock` returns seconds, by which data keys are replaced.
+        `clock` returns seconds, by which data keys are replaced. Keys that must be awaited are loaded by `open`.
         """
+        self._scope: anyio.CancelScope | None = None  # of the task of `open`
         self._compression_type = compression_type
         self._clock = clock
         self._encryptor = _encryptor(encryption_keys, crypto_key_reader, clock())
+
+    async def open(self, tasks: TaskGroup) -> None:
+        """Load the keys of an asynchronous key reader, and start a task that replaces the data key.
+
+        Raise `CryptoError` when a key cannot be used.
+        """
+        encryptor = self._encryptor
+        if encryptor is None or not encryptor.is_async:
+            return
+        self._scope = scope = anyio.CancelScope()
+        try:
+            await encryptor.rotate()
+        except EncryptionError as error:
+            raise CryptoError(str(error)) from error
+        tasks.start_soon(self._rotate, encryptor, scope)
+
+    def close(self) -> None:
+        """End the task of `open`."""
+        if self._scope is not None:
+            self._scope.cancel()
+
+    async def _rotate(self, encryptor: MessageEncryptor, scope: anyio.CancelScope) -> None:
+        pause = ROTATION
+        with scope:
+            while True:
+                await anyio.sleep(pause)
+                try:
+                    await encryptor.rotate()
+                    pause = ROTATION
+                except EncryptionError:  # the next message raises it
+                    pause = RETRY
 
     def single(self, metadata: pb.MessageMetadata, payload: bytes) -> bytes:
         """Return the entry of one message."""

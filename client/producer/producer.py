@@ -67,6 +67,7 @@ class Producer(Publishing, Generic[T]):
     async def __aenter__(self) -> Producer[T]:
         brokers = self._core.brokers
         try:
+            await self._encoder.open(brokers.task_group)
             count = await brokers.patiently(lambda: brokers.partitions(self._topic))
             if isinstance(self._options.schema, AutoProduceBytesSchema):
                 self._options = replace(self._options, schema=await self._options.schema.on(brokers, self._topic))
@@ -226,11 +227,13 @@ class Producer(Publishing, Generic[T]):
         try:
             await together(partition.aclose for partition in self._partitions)
         finally:
+            self._encoder.close()
             self._close_interceptors()
 
     def abandon(self) -> None:
         """Close the producer at once. Messages without a receipt fail with `AlreadyClosed`."""
         self._scope.cancel()
+        self._encoder.close()
         for partition in self._partitions:
             partition.abandon()
         self._close_interceptors()

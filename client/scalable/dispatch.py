@@ -47,6 +47,7 @@ class Dispatch:
         core: Core,
         layout: Layout,
         options: ProducerOptions[Any],
+        encoder: Encoder,
         name: str,
         room: Room,
         counts: SentCounts,
@@ -58,6 +59,7 @@ class Dispatch:
             core: The parts of the client.
             layout: The first layout.
             options: The options of the producer.
+            encoder: The encoder of the producer's messages.
             name: The name of the producer, in front of the number of each segment.
             room: The limits of all messages without an outcome.
             counts: The counts of the producer.
@@ -69,7 +71,7 @@ class Dispatch:
         self._room = room
         self._counts = counts
         self._on_fenced = on_fenced
-        self._encoder = Encoder(options.compression_type.value, options.encryption_keys, options.crypto_key_reader)
+        self._encoder = encoder
         self._lanes = Lanes(layout)
         self._last_sequence_id = -1
         self._is_pumping = False

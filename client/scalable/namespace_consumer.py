@@ -73,6 +73,9 @@ class NamespaceStreamConsumer(Closing, Generic[T]):
     async def __anext__(self) -> ScalableMessage[T]:
         return await self.receive()
 
+    def __repr__(self) -> str:
+        return f"<NamespaceStreamConsumer of {self._options.topic}, subscription {self.subscription_name()!r}>"
+
     def topics(self) -> list[str]:
         """Return the names of the topics at present, sorted."""
         return sorted(self._topics)

@@ -13,6 +13,7 @@ from typing_extensions import Unpack
 
 from pulsarium.client.blocks import Publishing
 from pulsarium.client.core import Core
+from pulsarium.client.entry.encoding import Encoder
 from pulsarium.client.errors import (
     AlreadyClosed,
     InvalidTxnStatusError,
@@ -52,6 +53,7 @@ class ScalableProducer(Publishing, Generic[T]):
         """Check the options without sending anything. Raise `CryptoError` for encryption keys that cannot be used."""
         self._core = core
         self._options = options
+        self._encoder = Encoder(options.compression_type.value, options.encryption_keys, options.crypto_key_reader)
         self._name = options.producer_name or f"pulsarium-{uuid4().hex[:10]}"
         self._room = Room(options.topic, options.max_pending_messages, core.memory)
         self._session = LayoutSession(core.brokers, options.topic, self._on_layout, self._end)
@@ -64,10 +66,11 @@ class ScalableProducer(Publishing, Generic[T]):
         try:
             layout = await self._session.open()
             brokers = self._core.brokers
+            await self._encoder.open(brokers.task_group)
             if isinstance(self._options.schema, AutoProduceBytesSchema):
                 self._options = replace(self._options, schema=await self._options.schema.on(brokers, layout.topic))
             self._dispatch = Dispatch(
-                self._core, layout, self._options, self._name, self._room, self._counts, self._end
+                self._core, layout, self._options, self._encoder, self._name, self._room, self._counts, self._end
             )
             if self._options.access_mode is not ProducerAccessMode.Shared:  # a collision shall be known now
                 await together([partial(self._dispatch.open_now, one) for one in layout.active], all_or_none=True)
@@ -75,6 +78,9 @@ class ScalableProducer(Publishing, Generic[T]):
             self.abandon()
             raise
         return self
+
+    def __repr__(self) -> str:
+        return f"<ScalableProducer {self._name!r} of {self.topic()}>"
 
     def topic(self) -> str:
         """Return the canonical name of the topic, `topic://tenant/namespace/topic`."""
@@ -214,5 +220,6 @@ class ScalableProducer(Publishing, Generic[T]):
         if self._error is None:
             self._error = error
             self._session.close()
+            self._encoder.close()
             if self._dispatch is not None:
                 self._dispatch.end(error)

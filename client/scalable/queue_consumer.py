@@ -34,6 +34,9 @@ class QueueConsumer(ScalableConsumer[T]):
         super().__init__(core, replace(options, properties=properties))
         self._known: set[int] = set()  # segments of the first layout
 
+    def __repr__(self) -> str:
+        return f"<QueueConsumer of {self.topic()}, subscription {self.subscription_name()!r}>"
+
     def subscription_name(self) -> str:
         """Return the name of the subscription."""
         return self._options.subscription_name

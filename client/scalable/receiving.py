@@ -58,6 +58,9 @@ class ScalableConsumer(Closing, Generic[T]):
     async def __anext__(self) -> ScalableMessage[T]:
         return await self.receive()
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.topic()}>"
+
     def topic(self) -> str:
         """Return the canonical name of the topic, `topic://tenant/namespace/topic`."""
         layout = self._session.layout

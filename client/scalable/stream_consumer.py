@@ -51,6 +51,9 @@ class StreamConsumer(ScalableConsumer[T]):
             self._failed,
         )
 
+    def __repr__(self) -> str:
+        return f"<StreamConsumer of {self.topic()}, subscription {self.subscription_name()!r}>"
+
     def subscription_name(self) -> str:
         """Return the name of the subscription."""
         return self._options.subscription_name

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
+import enum
 import inspect
-import re
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 from pulsarium.client import (
@@ -19,7 +19,8 @@ from pulsarium.client import (
     errors,
 )
 from pulsarium.client.admin import errors as admin_errors
-from pulsarium.client.connection.protocol import MAX_PROTOCOL_VERSION
+from pulsarium.client.arguments import texts_of
+from pulsarium.client.schema.schema import BYTES
 from pulsarium.client.statistics import ConsumerStatistics, ProducerStatistics
 
 Explained: TypeAlias = type | Callable[..., Any]
@@ -35,18 +36,10 @@ OPTIONS: tuple[tuple[str, Explained], ...] = (
     ("`ConsumerDeadLetterPolicy`", ConsumerDeadLetterPolicy),
     ("`ConsumerBatchReceivePolicy`", ConsumerBatchReceivePolicy),
     ("`MultiplierRedeliveryBackoff`", MultiplierRedeliveryBackoff),
-    ("`client.create_reader(topic, start_message_id, ...)`, others as `subscribe`", Client.create_reader),
-    ("`client.create_table_view(topic, ...)`, others as `subscribe`", Client.create_table_view),
+    ("`client.create_reader(topic, start_message_id, ...)`", Client.create_reader),
+    ("`client.create_table_view(topic, ...)`", Client.create_table_view),
     ("`client.transaction(...)` and `client.begin_transaction(...)`", Client.begin_transaction),
 )
-
-
-NAMED: Mapping[str, str] = {
-    "_BATCH": "ConsumerBatchReceivePolicy()",
-    "_NOTHING": "{}",
-    "MAX_PROTOCOL_VERSION": str(MAX_PROTOCOL_VERSION),
-}
-"""Defaults whose name says nothing to a user, and what they are."""
 
 
 class Field(NamedTuple):
@@ -60,18 +53,25 @@ class Field(NamedTuple):
 
 def fields_of(explained: Explained) -> list[Field]:
     """Return the documented fields of a class, or the documented arguments of a function."""
-    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(explained))).body
-    if isinstance(definition, ast.ClassDef):
+    if isinstance(explained, type):
+        (definition,) = ast.parse(textwrap.dedent(inspect.getsource(explained))).body
+        assert isinstance(definition, ast.ClassDef)
         return list(_fields(definition))
-    assert isinstance(definition, ast.FunctionDef | ast.AsyncFunctionDef)
-    arguments, texts = definition.args, _texts(inspect.getdoc(explained) or "")
-    positional = zip(arguments.args[::-1], [*arguments.defaults[::-1], *[None] * len(arguments.args)], strict=False)
-    named = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    texts = texts_of(explained.__doc__)
     return [
-        Field(one.arg, ast.unparse(one.annotation), _default(default), texts[one.arg])
-        for one, default in (*[*positional][::-1], *named)
-        if one.annotation is not None and one.arg in texts
+        Field(one.name, one.annotation, shown(one.default), " ".join(texts[one.name].split()))
+        for one in inspect.signature(explained).parameters.values()
+        if one.name in texts
     ]
+
+
+def shown(default: object) -> str:
+    """Return a default as an application writes it."""
+    if default is inspect.Parameter.empty:
+        return ""
+    if isinstance(default, enum.Enum):
+        return str(default)
+    return "BYTES" if default is BYTES else getattr(default, "__name__", repr(default))
 
 
 def _fields(definition: ast.ClassDef) -> Iterator[Field]:
@@ -81,17 +81,8 @@ def _fields(definition: ast.ClassDef) -> Iterator[Field]:
             yield Field(statement.target.id, type_, _default(statement.value), _text(following))
 
 
-def _texts(doc: str) -> Mapping[str, str]:
-    """Return the text of each argument: `name: text`, below `Args:` or not indented, with further lines indented."""
-    found = re.findall(r"^((?: {4})?)([a-z_]+): (.*(?:\n\1 {4}.*)*)", doc, re.MULTILINE)
-    return {name: " ".join(text.split()) for _, name, text in found}
-
-
 def _default(value: ast.expr | None) -> str:
-    if value is None:
-        return ""
-    text = ast.unparse(value)
-    return NAMED.get(text, text)
+    return "" if value is None else ast.unparse(value)
 
 
 def _text(following: ast.stmt | None) -> str:

@@ -84,6 +84,30 @@ async def test_a_representation_names_the_topic() -> None:
     ]
 
 
+@on_both
+async def test_a_representation_names_the_scalable_topic() -> None:
+    topic = "topic://a/b/t"
+    async with connect(URL) as client:
+        scalable = client.scalable
+        made = [
+            scalable.create_producer(topic, producer_name="p"),
+            scalable.subscribe_queue(topic, "s"),
+            scalable.subscribe_stream(topic, "s"),
+            scalable.create_checkpoint_consumer(topic),
+            scalable.subscribe_namespace("a/b", "s"),
+        ]
+        shown = [repr(one) for one in made]
+        for one in made:
+            await one.aclose()
+    assert shown == [
+        "<ScalableProducer 'p' of topic://a/b/t>",
+        "<QueueConsumer of topic://a/b/t, subscription 's'>",
+        "<StreamConsumer of topic://a/b/t, subscription 's'>",
+        "<CheckpointConsumer of topic://a/b/t>",
+        "<NamespaceStreamConsumer of a/b, subscription 's'>",
+    ]
+
+
 def test_a_client_without_its_block_says_what_to_write() -> None:
     opening: Any = connect(URL)
     with pytest.raises(
@@ -101,12 +125,12 @@ async def test_an_awaited_client_says_what_to_write() -> None:
         await opening
 
 
-@pytest.mark.parametrize("name", ["create_producer", "subscribe", "create_reader"])
+@pytest.mark.parametrize("name", ["create_producer", "subscribe", "create_reader", "create_table_view"])
 @on_both
-async def test_an_awaited_producer_consumer_or_reader_says_what_to_write(name: str) -> None:
+async def test_an_awaited_producer_consumer_reader_or_view_says_what_to_write(name: str) -> None:
     async with connect(URL) as client:
         assert isinstance(client, Client)
-        more: tuple[object, ...] = {"create_producer": (), "subscribe": ("s",)}.get(name, (MessageId.earliest,))
+        more: tuple[object, ...] = {"subscribe": ("s",), "create_reader": (MessageId.earliest,)}.get(name, ())
         made: Any = getattr(client, name)("t", *more)
         with pytest.raises(TypeError, match=rf"a {type(made).__name__} opens in a block: write `async with"):
             await made

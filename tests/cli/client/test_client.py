@@ -107,6 +107,26 @@ def test_messages_come_from_texts_and_files(url: str, topic: str, tmp_path: Path
     assert {(key, properties) for key, properties, _ in shown} == {("null", "")}
 
 
+def test_messages_with_keys_and_properties_come_from_json_lines(url: str, topic: str, tmp_path: Path) -> None:
+    (tmp_path / "lines").write_text(
+        '{"value": "text, as it is", "key": "ann", "properties": {"a": "1"}}\n\n{"value": {"id": 7}}\n{"value": null}\n'
+    )
+    lines = ("-f", str(tmp_path / "lines"), "--json-lines", "-k", "common", "-p", "b=2")
+    result = run("--url", url, "produce", topic, *lines)
+    assert (result.exit_code, result.stderr) == (0, "3 messages successfully produced\n")
+    assert done("--url", url, "read", topic, "-m", "earliest", "-n", "3") == [
+        ("ann", "b=2, a=1", "text, as it is"),
+        ("common", "b=2", '{"id":7}'),
+        ("common", "b=2", "null"),
+    ]
+
+
+def test_more_than_a_thousand_json_lines_are_sent(url: str, topic: str, tmp_path: Path) -> None:
+    (tmp_path / "lines").write_text('{"value": 1}\n' * 1001)
+    result = run("--url", url, "produce", topic, "-f", str(tmp_path / "lines"), "--json-lines")
+    assert (result.exit_code, result.stderr) == (0, "1001 messages successfully produced\n")
+
+
 def test_a_message_larger_than_the_broker_accepts_goes_in_chunks_and_comes_whole(
     url: str, topic: str, tmp_path: Path
 ) -> None:
@@ -265,6 +285,48 @@ def test_pairs_are_encoded_by_two_schemas(url: str, topic: str, encoding: str) -
     assert content == "{key={id=1}, value={by=NULL, id=7}}"
 
 
+def test_json_lines_are_encoded_by_the_schema(url: str, topic: str, tmp_path: Path) -> None:
+    (tmp_path / "lines").write_text('{"value": {"id": 7, "by": "Ada"}}\n{"value": {"id": 8}}')
+    lines = ("-f", str(tmp_path / "lines"), "--json-lines", "-vs", f"avro:{ORDER}")
+    assert run("--url", url, "produce", topic, *lines).exit_code == 0
+    shown = done("--url", url, "read", topic, "-m", "earliest", "-n", "2", "-st", "auto_consume")
+    assert [content for _, _, content in shown] == ["{by=Ada, id=7}", "{by=NULL, id=8}"]
+
+
+def test_the_key_of_a_json_line_is_that_of_its_pair(url: str, topic: str, tmp_path: Path) -> None:
+    (tmp_path / "lines").write_text('{"value": "v", "key": {"id": 1}}\n{"value": "w"}')
+    pairs = ("-kvet", "separated", "-ks", f"json:{ORDER}", "-kvk", '{"id":2}', "-vs", "string")
+    assert run("--url", url, "produce", topic, "-f", str(tmp_path / "lines"), "--json-lines", *pairs).exit_code == 0
+    shown = done("--url", url, "read", topic, "-m", "earliest", "-n", "2", "-st", "auto_consume")
+    text = "{{value={}, type=class java.lang.String}}"
+    assert [content for _, _, content in shown] == [
+        f"{{key={{id=1}}, value={text.format('v')}}}",
+        f"{{key={{id=2}}, value={text.format('w')}}}",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("{", "'{' is no JSON: "),
+        ("[1]", "'[1]' has no value: "),
+        ('{"key": "a"}', "has no value: "),
+        ('{"value": 1, "propertys": {}}', "'propertys' is no field of a message: did you mean properties?"),
+        ('{"value": 1, "properties": {"a": 1}}', 'the properties {"a": 1} are no texts by name: '),
+        ('{"value": 1, "key": 5}', "the key 5 is no text: "),
+        ('{"value": {"id": "x"}}', "id"),
+    ],
+)
+def test_a_wrong_json_line_is_refused_by_its_number_before_anything_is_sent(
+    tmp_path: Path, line: str, said: str
+) -> None:
+    (tmp_path / "lines").write_text('{"value": {"id": 1}}\n' + line)
+    result = run("produce", "t", "-f", str(tmp_path / "lines"), "--json-lines", "-vs", f"avro:{ORDER}")
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"pulsarium: {tmp_path / 'lines'}:2: ")
+    assert said in result.stderr
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -288,6 +350,7 @@ def test_a_text_that_does_not_fit_the_schema_names_the_place(text: str, said: st
         ("produce t -m x -p y", 2, "--properties"),
         ("produce t -f /no/where", 1, "/no/where"),
         ("produce t -m x -vs json", 2, "--value-schema"),
+        ("produce t -m x --json-lines", 2, "--json-lines is about the files: pass --files, too"),
         ("produce t -m x -vs avro:/no/where", 2, "--value-schema: /no/where"),
         ("produce t -m x -vs avro:{}", 2, "--value-schema"),
         ("produce t -m x -ks x -kvet inline", 2, "--key-schema"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+import anyio
 from cryptography.hazmat.primitives.asymmetric.types import PublicKeyTypes
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 
@@ -65,3 +66,26 @@ class Keys:
     def get_private_key(self, name: str, metadata: dict[str, str]) -> bytes:
         self.asked.append(("private", name, dict(metadata)))
         return private_pem(name)
+
+
+class AwaitedKeys:
+    """A key reader whose keys come when `come` is set. With `fails`, the key of this name does not come."""
+
+    def __init__(self, fails: str = "") -> None:
+        self.come = anyio.Event()
+        self.fails = fails
+        self.asked = 0
+
+    async def get_public_key(self, name: str, metadata: dict[str, str]) -> bytes:
+        await self._wait(name)
+        return public_pem(name)
+
+    async def get_private_key(self, name: str, metadata: dict[str, str]) -> bytes:
+        await self._wait(name)
+        return private_pem(name)
+
+    async def _wait(self, name: str) -> None:
+        self.asked += 1
+        await self.come.wait()
+        if name == self.fails:
+            raise LookupError("no such key")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import anyio
 import pytest
 
-from pulsarium.client.entry.encoding import Encoder
+from pulsarium.client.entry import encoding
+from pulsarium.client.entry.encoding import RETRY, Encoder
 from pulsarium.client.entry.encryption import ROTATION
 from pulsarium.client.errors import CryptoError, InvalidConfiguration
 from pulsarium.proto import entry as entries
@@ -18,7 +20,8 @@ from pulsarium.proto.generated.PulsarApi_pb2 import (
     MessageMetadata,
     SingleMessageMetadata,
 )
-from tests.client.entry.encrypted import Keys, Recorded, recorded
+from tests.client.entry.encrypted import AwaitedKeys, Keys, Recorded, recorded
+from tests.client.hostile.clocks import on_both
 
 
 def new_metadata() -> MessageMetadata:
@@ -131,3 +134,38 @@ def test_a_key_that_vanishes() -> None:
     now = ROTATION
     with pytest.raises(CryptoError, match="rsa: the key reader gives no public key"):
         encoder.single(new_metadata(), b"x")
+
+
+@on_both
+async def test_the_key_of_an_asynchronous_reader_is_replaced_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoding, "ROTATION", 600.0)  # an hour is all that a test may take
+    keys = AwaitedKeys()
+    keys.come.set()
+    async with anyio.create_task_group() as tasks:
+        encoder = Encoder(NONE, ["rsa"], keys)
+        await encoder.open(tasks)
+        first, second = new_metadata(), new_metadata()
+        encoder.single(first, b"x")
+        await anyio.sleep(601)
+        encoder.single(second, b"x")
+        assert first.encryption_keys[0].value != second.encryption_keys[0].value
+        assert keys.asked == 2
+        encoder.close()
+
+
+@on_both
+async def test_messages_fail_while_an_asynchronous_reader_has_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoding, "ROTATION", 600.0)
+    keys = AwaitedKeys()
+    keys.come.set()
+    async with anyio.create_task_group() as tasks:
+        encoder = Encoder(NONE, ["rsa"], keys)
+        await encoder.open(tasks)
+        keys.fails = "rsa"
+        await anyio.sleep(601)
+        with pytest.raises(CryptoError, match="rsa: the key reader gives no public key"):
+            encoder.single(new_metadata(), b"x")
+        keys.fails = ""
+        await anyio.sleep(RETRY)
+        encoder.single(new_metadata(), b"x")
+        encoder.close()
