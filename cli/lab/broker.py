@@ -11,7 +11,7 @@ import click
 
 from pulsarium.broker.lab.arguments import json_arguments
 from pulsarium.cli import terminal
-from pulsarium.cli.admin.api import done
+from pulsarium.cli.admin.api import Api, done
 from pulsarium.cli.admin.asked import AdminRun, asks_which_broker
 from pulsarium.cli.admin.errors import ServerError
 from pulsarium.cli.durations import about
@@ -38,6 +38,18 @@ class LabOf:
 
     def __init__(self, session: AdminRun) -> None:
         self._session = session
+
+    @property
+    def api(self) -> Api:
+        """Return the calls of the broker's admin API."""
+        return self._session.api
+
+    @property
+    def is_there(self) -> bool:
+        """Return whether the broker has the lab: one that is not Pulsarium does not know its calls."""
+        known = tuple(range(400, 600))
+        reply = done(self._session.api.send(RestRequest("GET", "/lab/process", known=known)))
+        return reply.status < known[0] or "reason" in (reply.data() if isinstance(reply.data(), dict) else {})
 
     def call(self, method: str, path: str, body: object = NO_BODY, **query: object) -> Any:
         """Return the JSON of the answer, or None when the answer is empty. `path` begins after /lab/."""

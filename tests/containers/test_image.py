@@ -38,6 +38,7 @@ client produce orders --messages first
 wait orders --state produced
 admin topics create-subscription orders -s billing
 why orders billing
+why orders billing --stats
 status
 top
 topics --long

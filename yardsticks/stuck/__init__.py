@@ -1,0 +1,1 @@
+"""States of topics of a real broker, recorded for `pulsarium why`."""
