@@ -204,6 +204,8 @@ def _prepared(names: Sequence[str]) -> list[Release]:
             click.echo(f"left out {release.title}: {error}")
         else:
             clients.append(release)
+    if not clients:
+        raise RunRefused("no client of the kit can run here, for the reasons above; --command runs an adapter of yours")
     return clients
 
 

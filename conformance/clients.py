@@ -239,7 +239,7 @@ _JAVA: Final = (
     "-Dorg.slf4j.simpleLogger.log.org.apache.pulsar.client.impl.ConsumerStatsRecorderImpl=warn",
     *("-cp", "{built}/classes:{built}/lib/*"),
 )
-_OURS: Final = ("anyio", "cryptography", "fastavro")
+_OURS: Final = ("anyio", "cryptography")
 
 
 def _jvm(title: str, release: str) -> Kind:

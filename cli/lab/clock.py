@@ -95,18 +95,26 @@ def advance(lab: LabOf, duration: float | None, to: str | None, as_json: bool, s
 
 @clock.command("run-next")
 @as_json
+@sure
 @of_broker
-def run_next(lab: LabOf, as_json: bool) -> None:
-    """Advance the clock to the next timer, and run the timer."""
+def run_next(lab: LabOf, as_json: bool, sure: bool) -> None:
+    """Advance the clock to the next timer, and run the timer. Names the broker, and asks, as `advance` does."""
+    lab.warn(sure=sure)
     _print(_call(lab, "POST", "clock/run-next"), as_json)
 
 
 @clock.command()
 @click.argument("switch", type=click.Choice(["on", "off"]))
 @as_json
+@sure
 @of_broker
-def auto(lab: LabOf, switch: str, as_json: bool) -> None:
-    """Switch auto-advance on or off. With auto-advance, an idle broker goes to its next timer by itself."""
+def auto(lab: LabOf, switch: str, as_json: bool, sure: bool) -> None:
+    """Switch auto-advance on or off. With auto-advance, an idle broker goes to its next timer by itself.
+
+    Before auto-advance is on, the command names the broker, and asks, as `advance` does.
+    """
+    if switch == "on":
+        lab.warn(sure=sure)
     _print(_call(lab, "POST", "clock/auto-advance", {"on": switch == "on"}), as_json)
 
 

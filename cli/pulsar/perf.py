@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import random
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
@@ -31,6 +32,10 @@ _QUANTILES: Final = (
     ("99.99pct", 0.9999),
     ("Max", 1.0),
 )
+_KEYS: Final[Mapping[str, Callable[[int], str]]] = {
+    "autoIncrement": str,
+    "random": lambda _: str(random.getrandbits(31)),
+}
 _COMPRESSIONS: Final = ("NONE", "LZ4", "ZLIB", "ZSTD", "SNAPPY")
 _CONTEXT: Final = {"help_option_names": ["-h", "--help"], "show_default": True}
 
@@ -113,6 +118,24 @@ def _rates(messages: int, size: int, seconds: float) -> str:
     return f"{messages / seconds:8.1f} msg/s --- {size * 8 / 1e6 / seconds:8.1f} Mbit/s"
 
 
+def _refuse_transactions(_ctx: click.Context, _param: click.Parameter, asked: bool) -> None:
+    if asked:
+        raise click.UsageError("--txn-enable: messages of transactions are not measured here; leave the option out")
+
+
+def _say_no_histogram(_ctx: click.Context, param: click.Parameter, file: str | None) -> None:
+    if file is not None:
+        click.echo(f"{param.opts[0]} {file} has no effect here: the last lines have the latencies", err=True)
+
+
+_transactions = together(
+    click.option("-txn", "--txn-enable", hidden=True, is_flag=True, expose_value=False, callback=_refuse_transactions),
+    *(
+        click.option(*names, hidden=True, expose_value=False)
+        for names in (("-tto", "--txn-timeout"), ("-nmt", "--numMessage-perTransaction"), ("-ntxn", "--number-txn"))
+    ),
+    click.option("-abort", hidden=True, is_flag=True, expose_value=False),
+)
 _common = together(
     click.argument("topics", nargs=-1, required=True, metavar="TOPIC..."),
     click.option("-u", "--service-url", metavar="URL", help="Connect to this broker."),
@@ -128,11 +151,21 @@ _common = together(
     click.option("-i", "--stats-interval-seconds", type=click.IntRange(1), default=10, help="Seconds between reports."),
     click.option("-c", "--max-connections", hidden=True, expose_value=False),
     click.option("-ioThreads", "--num-io-threads", hidden=True, expose_value=False),
-    click.option("--histogram-file", hidden=True, expose_value=False),
+    click.option("--histogram-file", hidden=True, expose_value=False, callback=_say_no_histogram),
+    _transactions,
 )
 
 
-@click.group(context_settings=_CONTEXT)
+class _Perf(click.Group):
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if self.get_command(ctx, args[0]) is None:
+            ctx.fail(f"pulsar-perf {args[0]} does not exist; use {', '.join(self.list_commands(ctx))}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=_Perf, context_settings=_CONTEXT)
 def perf() -> None:
     """Measure rates and latencies of a broker.
 
@@ -154,6 +187,9 @@ def perf() -> None:
 @click.option("-bm", "--batch-max-messages", type=click.IntRange(1), default=1000, help="Messages of a batch.")
 @click.option("-bb", "--batch-max-bytes", type=click.IntRange(1), default=4 << 20, help="Bytes of a batch.")
 @click.option("-bd", "--disable-batching", is_flag=True, help="Send each message in its own entry.")
+@click.option(
+    "-mk", "--message-key-generation-mode", type=click.Choice([*filter(None, _KEYS)]), help="Give each message a key."
+)
 @click.option("-threads", "--num-test-threads", hidden=True, expose_value=False)
 def produce(**asked: Any) -> None:
     """Publish messages of the same contents."""
@@ -169,6 +205,7 @@ def produce(**asked: Any) -> None:
         "compression_type": {each.name.upper(): each for each in CompressionType}[asked["compression"]],
     }
     topics = [topic for topic in _topics(asked) for _ in range(asked["num_producers"])]
+    key = _KEYS.get(asked["message_key_generation_mode"], lambda _: None)
 
     async def job(client: Client, tally: Tally) -> None:
         sent = 0
@@ -183,10 +220,10 @@ def produce(**asked: Any) -> None:
             nonlocal sent
             wait = pace(asked["rate"] / len(topics))
             while not asked["num_messages"] or sent < asked["num_messages"]:
-                sent += 1
+                number, sent = sent, sent + 1
                 await wait()
                 begin = time.monotonic()
-                (await producer.submit(content)).then(partial(settled, begin))
+                (await producer.submit(content, partition_key=key(number))).then(partial(settled, begin))
             await producer.flush()
 
         async with AsyncExitStack() as stack:

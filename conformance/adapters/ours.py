@@ -23,6 +23,7 @@ from pulsarium import client as api
 from pulsarium.broker.config.version import VERSION
 from pulsarium.client import errors
 from pulsarium.conformance.protocol import PROTOCOL
+from pulsarium.proto.errors import MissingExtra
 
 Request = Mapping[str, Any]
 Operation = Callable[[Request], Awaitable[Mapping[str, Any] | None]]
@@ -147,6 +148,8 @@ class Adapter:
         try:
             return {"id": number, "ok": dict(await self._operations[name](request) or {})}
         except errors.PulsarError as error:
+            if isinstance(error.__cause__, MissingExtra):
+                return {"id": number, "unsupported": str(error)}
             kind = next((kind for each, kind in _KINDS if isinstance(error, each)), "Other")
             return {"id": number, "error": {"kind": kind, "text": f"{type(error).__name__}: {error}"}}
         except Exception as error:  # an adapter answers every request

@@ -163,7 +163,8 @@ Compose files with a container each for ZooKeeper, bookies, brokers and a proxy 
 
 Mount the volume of the messages at `/pulsar/data` of the broker, which keeps them. A second broker at the same metadata
 store ends with a line in its log, because two containers share no messages. `pulsarium serve --brokers N` runs several
-brokers in one container. `tests/containers/cluster.yaml` is such a compose file.
+brokers in one container. `tests/containers/compose/` has such compose files, and those of one broker with settings,
+tokens, TLS or a container that prepares topics. A test starts each, runs its health checks, and sends a message.
 
 `bin/pulsar-perf` measures `produce`, `consume` and `read`, and `bin/pulsar-shell` executes lines of admin and client
 commands.

@@ -87,7 +87,8 @@ def test_ctrl_c_ends_a_conformance_run_whose_client_hangs(tmp_path: Path) -> Non
     )
     script = tmp_path / "adapter.py"
     script.write_text(adapter)
-    line = [sys.executable, "-P", "-m", "pulsarium", "conformance", "client", "--report", str(tmp_path / "report")]
+    start = HEEDED + "from pulsarium.__main__ import main; main()"
+    line = [sys.executable, "-P", "-c", start, "conformance", "client", "--report", str(tmp_path / "report")]
     process = subprocess.Popen(
         [*line, "--command", f"{sys.executable} {script}", "--scenario", "a-batch-is-one-entry"],
         stdout=subprocess.PIPE,

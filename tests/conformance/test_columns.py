@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
+import anyio
 import pytest
 from click.testing import CliRunner
 
 from pulsarium.cli.main import cli
+from pulsarium.conformance.adapters import ours
 from pulsarium.conformance.clients import CLIENTS, NotBuilt, Release
 from pulsarium.conformance.columns import CELLS, Cell, Column, Run, in_order, limit_of, read_cells, run
 from pulsarium.conformance.run import Verdict, matching
 from pulsarium.conformance.scenarios import SCENARIOS
+from pulsarium.proto.installing import remedy
 
 from .played import adapter
 
@@ -103,6 +107,36 @@ def test_a_client_without_its_build_tool_says_so(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(NotBuilt, match=r"go@0\.0\.1 needs go, not found on the PATH"):
         Release("go@0.0.1").prepare()
+
+
+def test_a_run_without_any_client_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(_: Release) -> None:
+        raise NotBuilt("it needs a tool")
+
+    monkeypatch.setattr(Release, "prepare", absent)
+    result = CliRunner().invoke(cli, ["conformance", "client"])
+    assert result.exit_code == 1
+    assert result.stderr.endswith(
+        "no client of the kit can run here, for the reasons above; --command runs an adapter of yours\n"
+    )
+
+
+async def test_our_adapter_answers_that_it_has_no_avro_where_fastavro_is_not_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "fastavro", None)
+    async with anyio.create_task_group() as tasks:
+        ours_here = ours.Adapter(tasks)
+        request = {
+            "id": 1,
+            "do": "producer",
+            "as": "p",
+            "client": "c",
+            "topic": "persistent://public/default/t",
+            "schema": "avro",
+        }
+        answer = await ours_here.answer(request)
+    assert answer == {"id": 1, "unsupported": f"AvroSchema needs fastavro; {remedy('avro')}"}
 
 
 @pytest.mark.parametrize("option", ["--jobs 1", "--brokers 1", "--mask v19"])

@@ -1,91 +1,92 @@
-"""Compose files: the project's own, with a volume and a health check, and a cluster of several containers."""
+"""Compose files: the project's own, with a volume, and the forms that other projects publish."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final, NamedTuple
 
 import pytest
 
-from tests.containers.conftest import ENGINE, Container
+from tests.containers.conftest import Container
+from tests.containers.project import Project
 
 pytestmark = [pytest.mark.heavy, pytest.mark.timeout(900)]
 
 FILE = Path(__file__).parents[2] / "compose.yaml"
-CLUSTER = Path(__file__).parent / "cluster.yaml"
+FORMS = Path(__file__).parent / "compose"
 
 
-class Project:
-    """The services of a compose file, on free ports, under a name of their own."""
+class Way(NamedTuple):
+    """The service whose pulsar-client sends a message, the one whose pulsar-client receives it, and the topic."""
 
-    def __init__(self, cli: str, image: str, file: Path = FILE) -> None:
-        self.cli = cli
-        self._file = file
-        self.name = f"pulsarium{uuid.uuid4().hex[:12]}"
-        self._environment = {**os.environ, "PULSARIUM_IMAGE": image, "PULSAR_PORT": "0", "PULSAR_HTTP_PORT": "0"}
-
-    def compose(self, *arguments: str) -> str:
-        command = [str(ENGINE), "compose", "--project-name", self.name, "--file", str(self._file), *arguments]
-        done = subprocess.run(command, env=self._environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-    @property
-    def broker(self) -> Container:
-        return self.container("pulsar")
-
-    def container(self, service: str) -> Container:
-        return Container(self.cli, self.compose("ps", "--all", "--quiet", service).strip())
+    sender: str
+    receiver: str
+    topic: str = "orders"
 
 
-@pytest.fixture
-def project(container_cli: str, image: str) -> Iterator[Project]:
-    project = Project(container_cli, image)
-    yield project
-    project.compose("down", "--volumes")
+WAYS: Final = {
+    "background": Way("standalone", "standalone"),
+    "brokers": Way("broker-1", "broker-1"),
+    "cluster": Way("proxy", "proxy"),
+    "documentation": Way("broker", "broker"),
+    "environment": Way("pulsar", "pulsar"),
+    "init": Way("pulsar", "pulsar", "shop/orders/placed"),
+    "listeners": Way("pulsar", "application"),
+    "settings": Way("pulsar", "pulsar"),
+    "tls": Way("pulsar", "pulsar"),
+    "token": Way("pulsar", "pulsar"),
+    "volumes": Way("pulsar", "pulsar"),
+    "websocket": Way("pulsar", "pulsar"),
+    "without-workers": Way("broker", "broker"),
+}
 
 
-def test_the_broker_becomes_healthy_and_keeps_messages(project: Project) -> None:
-    project.compose("up", "--detach", "--no-build")
-    broker = project.broker
-    _become_healthy(broker)
-    broker.exec("bin/pulsar-client", "produce", "orders", "--messages", "kept")
-    project.compose("down")
-    project.compose("up", "--detach", "--no-build")
-    broker = project.broker
-    _become_healthy(broker)
-    assert "kept" in broker.exec("bin/pulsar-client", "consume", "orders", "-s", "s", "-p", "Earliest", "-n", "1")
+@pytest.fixture(scope="module")
+def running(request: pytest.FixtureRequest, container_cli: str, image: str) -> Iterator[Project]:
+    """Yield the project of a compose file, started and healthy. Its tests follow each other."""
+    with Project(container_cli, image, request.param) as project:
+        project.up()
+        yield project
 
 
-@pytest.fixture
-def cluster(container_cli: str, image: str) -> Iterator[Project]:
-    project = Project(container_cli, image, CLUSTER)
-    yield project
-    project.compose("down", "--volumes")
+def of_form(name: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("running", [FORMS / f"{name}.yaml"], indirect=True, ids=[name])
 
 
-def test_a_cluster_of_several_containers_exchanges_messages(cluster: Project) -> None:
-    cluster.compose("up", "--detach")
-    broker, proxy = cluster.container("broker"), cluster.container("proxy")
-    broker.wait_for("the broker", lambda: "messaging service is ready" in broker.log)
-    proxy.wait_for("the proxy", lambda: "the service is ready" in proxy.log)
+def send(container: Container, topic: str, message: str) -> None:
+    container.exec("bin/pulsar-client", "produce", topic, "--messages", message)
+
+
+def receive(container: Container, topic: str) -> str:
+    return container.exec("bin/pulsar-client", "consume", topic, "-s", "s", "-p", "Earliest", "-n", "1")
+
+
+@pytest.mark.parametrize("running", [FILE], indirect=True, ids=["own"])
+def test_the_broker_becomes_healthy_and_keeps_messages(running: Project) -> None:
+    send(running.container("pulsar"), "orders", "kept")
+    running.down()
+    running.up()
+    assert "kept" in receive(running.container("pulsar"), "orders")
+
+
+@pytest.mark.parametrize("running", sorted(FORMS.glob("*.yaml")), indirect=True, ids=lambda file: file.stem)
+def test_a_compose_file_passes_its_health_checks_and_exchanges_messages(running: Project) -> None:
+    way = WAYS[running.file.stem]
+    send(running.container(way.sender), way.topic, "a message")
+    assert "a message" in receive(running.container(way.receiver), way.topic)
+
+
+@of_form("cluster")
+def test_a_cluster_of_several_containers_knows_its_parts(running: Project) -> None:
+    broker, bookie = running.container("broker"), running.container("bookie")
     assert '"serviceUrl" : "http://broker:8080"' in broker.exec("bin/pulsar-admin", "clusters", "get", "c1")
-    assert cluster.container("zookeeper").exec("bin/pulsar-zookeeper-ruok.sh") == "imok\n"
-    assert "BookieID:bookie:3181" in cluster.container("bookie").exec("bin/bookkeeper", "shell", "listbookies", "-rw")
-    proxy.exec("bin/pulsar-client", "produce", "orders", "--messages", "through")
-    read = ("bin/pulsar-client", "consume", "orders", "-s", "s", "-p", "Earliest", "-n", "1")
-    assert "through" in proxy.exec(*read)
-    for service in ("zookeeper", "bookie", "broker", "proxy"):
-        cluster.container(service).exec("healthcheck")
+    assert "BookieID:bookie:3181" in bookie.exec("bin/bookkeeper", "shell", "listbookies", "-rw")
 
 
-def _become_healthy(broker: Container) -> None:
-    def healthy() -> bool:
-        if broker.cli == "podman":  # its timers are systemd's, which may not be there
-            subprocess.run([broker.cli, "healthcheck", "run", broker.name], capture_output=True, check=False)
-        return broker.inspect("{{.State.Health.Status}}") == "healthy"
-
-    broker.wait_for("health", healthy)
+@of_form("brokers")
+def test_the_second_broker_of_a_compose_file_is_refused_in_a_line(running: Project) -> None:
+    second = running.container("broker-2")
+    second.wait_for("the end", lambda: second.inspect("{{.State.Status}}") == "exited")
+    assert second.inspect("{{.State.ExitCode}}") == "1"
+    assert second.log.count("two containers share no messages") == 1

@@ -52,7 +52,7 @@ mask list
 state reset
 conformance client --list
 conformance broker --list 001
-conformance client --scenario routing-* --command '/opt/pulsarium/bin/python -P -m pulsarium.conformance.adapters.ours'
+conformance client --scenario routing-*,a-value-of-schema-*
 explore --runs 1 -- true
 completion bash
 exec --data /tmp/kept -- pulsarium admin topics create kept

@@ -10,6 +10,7 @@ import pytest
 import trio
 from click.testing import CliRunner, Result
 
+from pulsarium.broker.lab import Lab
 from pulsarium.cli import terminal
 from pulsarium.cli.admin import asked
 from pulsarium.cli.main import cli
@@ -73,15 +74,24 @@ async def invoke(line: str, answer: str = "") -> Result:
     return await trio.to_thread.run_sync(lambda: CliRunner().invoke(cli, line.split(), input=answer))
 
 
-@pytest.mark.parametrize("line", ["state reset", "state restore none", "clock advance 7d"])
+@pytest.mark.parametrize(
+    "line", ["state reset", "state restore none", "clock advance 7d", "clock run-next", "clock auto on"]
+)
 async def test_a_broker_that_nobody_named_is_changed_only_after_a_yes(at_terminal: LabLine, line: str) -> None:
     here = at_terminal.live.bed.broker
     before = here.clock.now_ms()
+    here.clock.call_later(7 * 86_400_000, lambda: None)
     here.topics.create(TopicName.parse("t"))
     refused = await invoke(line, "n\n")
     assert (refused.exit_code, refused.stderr.endswith("name another broker with --admin-url\n")) == (1, True)
     assert here.topics.names("public/default") == [TOPIC]
     assert here.clock.now_ms() < before + 6 * 86_400_000
+    assert not here.cluster.attached(Lab).clock.auto_advance
+
+
+async def test_a_clock_that_runs_as_before_needs_no_yes(at_terminal: LabLine) -> None:
+    result = await invoke("clock auto off")
+    assert (result.exit_code, result.stderr) == (0, "")
 
 
 @pytest.mark.parametrize(("line", "answer"), [("state reset", "y\n"), ("state reset --yes", "")])

@@ -32,11 +32,15 @@ class Program:
         (home / "conf/client.conf").write_text(f"brokerServiceUrl={url}\n")
 
     def run(self, *arguments: str, status: int = 0) -> str:
+        return "".join(self.said(*arguments, status=status))
+
+    def said(self, *arguments: str, status: int = 0) -> tuple[str, str]:
+        """Run it; return stdout and stderr."""
         with pytest.raises(SystemExit) as ended:
             perf.main(self._home, arguments)
         out, err = self._capfd.readouterr()
         assert ended.value.code == status, out + err
-        return out or err
+        return out, err
 
 
 @pytest.fixture
@@ -90,6 +94,39 @@ def test_the_content_of_a_message_comes_from_a_file(program: Program, topic: str
 def test_more_topics_than_names_are_refused(program: Program) -> None:
     out = program.run("produce", "-t", "3", "one", "two", status=2)
     assert "--num-topics 3: 2 topics are named; leave the option out" in out
+
+
+def keys(topic: str, admin_url: str) -> set[str]:
+    """Return the keys of the first three entries of a topic."""
+    base = f"{admin_url}/admin/v2/{topic.replace('://', '/')}/examinemessage?initialPosition=earliest&messagePosition="
+    answers = [urllib.request.urlopen(f"{base}{number}", timeout=60) for number in (1, 2, 3)]
+    return {answer.headers["X-Pulsar-partition-key"] for answer in answers}
+
+
+def test_messages_have_keys_of_the_asked_kind(program: Program, broker: PulsarBroker, topic: str) -> None:
+    for mode in ("autoIncrement", "random"):
+        program.run("produce", "-m", "3", "-r", "0", "-bd", "-mk", mode, f"{topic}-{mode}")
+    assert keys(f"{topic}-autoIncrement", broker.admin_url) == {"0", "1", "2"}
+    assert len(keys(f"{topic}-random", broker.admin_url)) == 3
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("produce -txn -nmt 5 t", "--txn-enable: messages of transactions are not measured here; leave the option out"),
+        ("consume --txn-enable t", "--txn-enable: messages of transactions are not measured here"),
+        ("transaction --topics-c t", "pulsar-perf transaction does not exist; use consume, produce, read"),
+    ],
+)
+def test_what_it_does_not_measure_is_refused(program: Program, line: str, said: str) -> None:
+    assert said in program.run(*line.split(), status=2)
+
+
+def test_a_histogram_that_is_not_written_is_told(program: Program, topic: str, tmp_path: Path) -> None:
+    file = tmp_path / "latencies"
+    _, err = program.said("produce", "-m", "1", "--histogram-file", str(file), topic)
+    assert err == f"--histogram-file {file} has no effect here: the last lines have the latencies\n"
+    assert not file.exists()
 
 
 def test_the_lines_are_those_of_pulsar_perf() -> None:
