@@ -17,6 +17,7 @@ from pulsarium.broker.cluster import Broker, Cluster
 from pulsarium.broker.config.meaning import ConfigError
 from pulsarium.broker.config.options import PortNumbers, ServeOptions
 from pulsarium.broker.lab import Lab
+from pulsarium.broker.lab.connections import Connections
 from pulsarium.broker.model.compaction.compaction import make_engine
 from pulsarium.broker.net.accepting import PortInUse
 from pulsarium.broker.session.transport import accept, over_tls
@@ -299,8 +300,13 @@ async def begin_with(lab: Lab, options: ServeOptions) -> None:
 
 
 @asynccontextmanager
-async def open_core(options: ServeOptions, storage: Storage | None = None) -> AsyncIterator[Broker]:
-    """Open brokers without ports, for tests over streams, with store, clock and timers. Yield the first broker."""
+async def open_core(
+    options: ServeOptions, storage: Storage | None = None, connections: Connections | None = None
+) -> AsyncIterator[Broker]:
+    """Open brokers without ports, for tests over streams, with store, clock and timers. Yield the first broker.
+
+    The lab taps `connections`, by default those of the brokers.
+    """
     asked = options.compaction_engine
     engine = None if asked is None else make_engine(asked, options.compaction_options)
     storage = storage or await open_storage(options)
@@ -310,7 +316,7 @@ async def open_core(options: ServeOptions, storage: Storage | None = None) -> As
         cluster.directory = options.data
         cluster.compactor = engine
         commands.attach_to(cluster)
-        lab = cluster.attach(Lab(cluster, options.lab_dir))
+        lab = cluster.attach(Lab(cluster, options.lab_dir, connections))
         brokers = [Broker(cluster) for _ in range(options.brokers)]
         if options.capture is not None:
             try:

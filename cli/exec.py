@@ -17,8 +17,8 @@ import click
 from pulsarium.cli.grouped import GroupedCommand
 from pulsarium.cli.parent import Parent, bound_to_this_thread, with_parent
 from pulsarium.cli.ready import URLS, Urls
-from pulsarium.cli.refusal import CommandRefusal
-from pulsarium.cli.serve import FILE, broker_options, check_folder, gather, output
+from pulsarium.cli.refusal import CommandRefusal, RequestRefused
+from pulsarium.cli.serve import FILE, broker_options, check_folder, gather, network, output
 
 if TYPE_CHECKING:
     from pulsarium.broker.config import ServeOptions
@@ -48,11 +48,24 @@ class NotExecutable(CommandRefusal):
     short_help="Run a broker for as long as a command runs.",
 )
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- COMMAND [ARG]...")
+@network(
+    "--proxy", metavar="URL", help="Run a proxy in front of the broker at URL, and no broker. See pulsarium proxy."
+)
+@network("--proxy-admin-url", metavar="URL", help="Forward HTTP to this http://HOST:PORT, with --proxy.")
+@network("--yes-not-production", "sure", is_flag=True, help="Allow faults outside of private networks, with --proxy.")
 @broker_options(free_ports=True, log_level="warning")
 @with_parent
 @output("--export", type=FILE, metavar="FILE", help="Write a snapshot to FILE when COMMAND has ended.")
 def exec_(
-    command: tuple[str, ...], export: Path | None, log_level: str, log_format: str, with_parent: bool, **asked: Any
+    command: tuple[str, ...],
+    proxy: str | None,
+    proxy_admin_url: str | None,
+    sure: bool,
+    export: Path | None,
+    log_level: str,
+    log_format: str,
+    with_parent: bool,
+    **asked: Any,
 ) -> None:
     """Run a broker on free ports for as long as COMMAND runs.
 
@@ -67,6 +80,8 @@ def exec_(
       pulsarium exec -- pytest tests
     Create topics before, and save all published messages to a file afterwards:
       pulsarium exec --seed orders.toml --export after.snapshot -- ./integration-tests
+    Run it through a proxy in front of another cluster:
+      pulsarium exec --proxy pulsar://staging:6650 --proxy-admin-url http://staging:8080 -- pytest tests
     Run several commands:
       pulsarium exec -- sh -c 'pulsarium client produce t -m hello && ./application'
 
@@ -74,6 +89,8 @@ def exec_(
     """
     look_for(command[0], "exec")
     check_folder("--export", export)
+    if proxy is not None:
+        sys.exit(_through_a_proxy(command, proxy, admin_url=proxy_admin_url, sure=sure, log_level=log_level))
     options, loaded = gather(asked, free_ports=True)
 
     from pulsarium.cli.logs import configure
@@ -82,6 +99,28 @@ def exec_(
     configure(log_level, log_format)
     parent = Parent(stdin=False) if with_parent else None  # standard input is for COMMAND
     sys.exit(run_loop(options, loaded, partial(accompany, command=command, export=export, parent=parent)))
+
+
+def _through_a_proxy(command: tuple[str, ...], url: str, *, admin_url: str | None, sure: bool, log_level: str) -> int:
+    """Run a command with the URLs of a proxy, and return its exit code."""
+    import trio
+
+    from pulsarium.cli.lab.proxy import opener, options_of, served, warn_of_production
+    from pulsarium.cli.logs import configure
+
+    given = click.get_current_context()
+    kept = ("command", "proxy", "proxy_admin_url", "sure", "log_level", "log_format")
+    others = [
+        name
+        for name in given.params
+        if name not in kept and given.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+    ]
+    if others:
+        raise RequestRefused(f"exec --proxy runs no broker: leave out --{others[0].replace('_', '-')}")
+    options = options_of(url, admin_url=admin_url, sure=sure)
+    configure(log_level, "text")
+    warn_of_production(options)
+    return trio.run(accompany, served(options), opener(options), command)
 
 
 def look_for(program: str, asking: str) -> None:

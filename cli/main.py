@@ -29,6 +29,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
     "analyze": "pulsarium.cli.analyze:analyze",
     "abandon": "pulsarium.cli.abandon:abandon",
     "fault": "pulsarium.cli.lab.fault:fault",
+    "proxy": "pulsarium.cli.lab.proxy:proxy",
     "clock": "pulsarium.cli.lab.clock:clock",
     "capture": "pulsarium.cli.lab.capture.main:capture",
     "wait": "pulsarium.cli.lab.wait:wait",

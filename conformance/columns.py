@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import Event, Lock
 from typing import Any, Final
 
-from pulsarium.broker.lab.capture.proxy import ProxiedBroker
+from pulsarium.broker.lab.proxy.upstream import Upstream
 from pulsarium.conformance.clients import Release
 from pulsarium.conformance.run import Result, Runner, Verdict
 from pulsarium.conformance.scenario import SCENARIOS, Scenario
@@ -106,7 +106,7 @@ class Given:
 
     def __post_init__(self) -> None:
         """Raise `ValueError` for a URL that the kit cannot take."""
-        ProxiedBroker.of(self.url)
+        Upstream.plain(self.url)
 
 
 @dataclass(frozen=True)

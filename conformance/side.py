@@ -14,10 +14,12 @@ from typing import Any, Protocol
 from urllib.parse import quote
 
 from pulsarium.broker.config.proposals import BACKLOG_AGE
-from pulsarium.broker.lab.capture.proxy import ProxiedBroker, Proxy, proxying
+from pulsarium.broker.lab.capture import Capture
+from pulsarium.broker.lab.proxy.upstream import Upstream
+from pulsarium.broker.proxying import ProxyOptions, recording
 from pulsarium.broker.testing import BrokerCapture, PulsarBroker, running
 from pulsarium.broker.testing.thread import LoopThread
-from pulsarium.capture.file import CaptureRecord
+from pulsarium.capture.file import CaptureReader, CaptureRecord
 from pulsarium.conformance.material import Material
 
 _SECONDS = 20.0
@@ -255,18 +257,19 @@ class GivenBroker(RestSide):
     web_socket_tls_url = ""
     records_web_sockets = False
 
-    def __init__(self, url: str, admin_url: str, proxy: Proxy) -> None:
+    def __init__(self, url: str, admin_url: str, capture: Capture) -> None:
         super().__init__([url], admin_url)
         self.web_socket_urls = [_web_socket(admin_url)]  # around the proxy, which carries no HTTP
-        self._proxy = proxy
+        self._capture = capture
         self._begin = 0
 
     def begin(self) -> None:
         """Forget the frames of the scenario before."""
-        self._begin = self._proxy.recorded()
+        self._begin = self._capture.records_written
 
     def records(self) -> Sequence[CaptureRecord]:
-        return list(self._proxy.records(self._begin))
+        _, found = self._capture.read(self._begin, 1 << 30)
+        return list(CaptureReader().feed(b"".join([self._capture.head, *found])))
 
     def kill(self, broker: int) -> None:
         raise Unavailable("needs a broker that the kit can kill")
@@ -393,14 +396,15 @@ class GivenSides:
 
 def given_broker(url: str, admin_url: str, folder: Path) -> AbstractContextManager[GivenSides]:
     """Run a proxy in front of a broker for the length of a block. Raise `ValueError` for a URL that it cannot take."""
-    return _proxied(ProxiedBroker.of(url), admin_url, folder)
+    return _proxied(Upstream.plain(url), admin_url, folder)
 
 
 @contextmanager
-def _proxied(target: ProxiedBroker, admin_url: str, folder: Path) -> Iterator[GivenSides]:
-    thread = LoopThread(partial(proxying, target, folder / "broker.pulscap"), "conformance proxy")
-    proxy, address = thread.start()
+def _proxied(target: Upstream, admin_url: str, folder: Path) -> Iterator[GivenSides]:
+    options = ProxyOptions(upstream=target)
+    thread = LoopThread(partial(recording, options, folder / "broker.pulscap"), "conformance proxy")
+    capture, address = thread.start()
     try:
-        yield GivenSides(GivenBroker(address, admin_url.rstrip("/"), proxy))
+        yield GivenSides(GivenBroker(address, admin_url.rstrip("/"), capture))
     finally:
         thread.stop()

@@ -12,6 +12,7 @@ from pulsarium.broker.lab.acts import LabActs
 if TYPE_CHECKING:
     from pulsarium.broker.lab.capture import Captures
     from pulsarium.broker.lab.clock import LabClock
+    from pulsarium.broker.lab.connections import Connections
     from pulsarium.broker.lab.expectations import Changes
     from pulsarium.broker.lab.faults import Faults
     from pulsarium.broker.lab.linter import Linter
@@ -25,8 +26,10 @@ if TYPE_CHECKING:
 class Lab:
     """The parts of the lab, each created at its first use."""
 
-    def __init__(self, cluster: Cluster, folder: Path | None = None) -> None:
+    def __init__(self, cluster: Cluster, folder: Path | None = None, connections: Connections | None = None) -> None:
+        """Create the lab of a cluster. `connections` are those that it taps; by default the cluster's sessions."""
         self.cluster = cluster
+        self._connections = connections
         self.folder = folder
         """The folder below which HTTP callers may write files, or None to forbid files."""
         self.acts = cluster.attach(LabActs(cluster))
@@ -49,7 +52,11 @@ class Lab:
         """Return the taps on connections, which faults, captures and the linter share."""
         from pulsarium.broker.lab.tap import Taps
 
-        return Taps(self.cluster)
+        if self._connections is not None:
+            return Taps(self.cluster, self._connections)
+        from pulsarium.broker.lab.connections import ClusterConnections
+
+        return Taps(self.cluster, ClusterConnections(self.cluster))
 
     @cached_property
     def clock(self) -> LabClock:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import Any, Final, Unpack
+from functools import partial
+from typing import Any, Final, Protocol, Unpack
 
 from pulsarium.broker.cluster import Cluster
 from pulsarium.broker.config.profile import PROFILES, Profile
@@ -82,6 +83,17 @@ class Mask:
         )
 
 
+class Wearer(Protocol):
+    """A client that a mask may be for."""
+
+    @property
+    def client_version(self) -> str: ...
+    @property
+    def listener(self) -> str: ...
+    @property
+    def role(self) -> str | None: ...
+
+
 @dataclass(eq=False)
 class WornMask:
     """A mask, the connections that it is for, and how many have received it. Leaving its `with` block removes it."""
@@ -92,12 +104,12 @@ class WornMask:
     _forget: Callable[[WornMask], None] = field(repr=False)
     hits: int = 0
 
-    def fits(self, session: Session) -> bool:
+    def fits(self, session: Wearer) -> bool:
         """Return whether the mask is for this client. Texts are globs."""
         return (
             fnmatchcase(session.client_version, self.whose.get("client_version", ANY))
             and fnmatchcase(session.listener, self.whose.get("listener", ANY))
-            and fnmatchcase(role_of(session), self.whose.get("role", ANY))
+            and fnmatchcase(session.role or "", self.whose.get("role", ANY))
         )
 
     def put_on(self, session: Session, connect: pb.CommandConnect) -> None:
@@ -116,12 +128,6 @@ class WornMask:
 
     def __exit__(self, *error: object) -> None:
         self.remove()
-
-
-def role_of(session: Session) -> str:
-    """Return the client's role, of the original client behind a proxy, or "" without authentication."""
-    principal = session.principal
-    return principal.original or principal.role or ""
 
 
 class Masks:
@@ -147,10 +153,16 @@ class Masks:
         undo = Undo("DELETE", f"/lab/masks/{worn.id}", lambda: worn in self.worn)
         acts_of(self._cluster).note(f"added mask {worn.id}", undo=undo, hits=lambda: worn.hits)
         if disconnect:
-            for broker in self._cluster.brokers:
-                for session in [each for each in sessions_of(broker) if each.connected and worn.fits(each)]:
-                    broker.close_session(session)
+            for close in [close for each, close in self._connected() if worn.fits(each)]:
+                close()
         return worn
+
+    def _connected(self) -> Iterator[tuple[Wearer, Callable[[], object]]]:
+        """Yield the clients that have connected, each with the function that closes its connection."""
+        for broker in self._cluster.brokers:
+            for session in sessions_of(broker):
+                if session.connected:
+                    yield session, partial(broker.close_session, session)
 
     def find(self, number: int) -> WornMask | None:
         """Return the mask of this id, or None."""

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple, Protocol
 
 from pulsarium.broker.clock import Clock, Timer
 from pulsarium.broker.cluster import Cluster
+from pulsarium.broker.lab.connections import Connection, Connections
 from pulsarium.broker.lab.faults.claims import Claims
 from pulsarium.broker.lab.faults.rule import UNTOUCHED, InstalledFault, Piece, Strike
 from pulsarium.broker.lab.faults.tapped import OPENED, Present, TappedFrame
 from pulsarium.broker.model.news import Kind
 from pulsarium.broker.session.outgoing import Frame
-from pulsarium.broker.session.session import Session, Sessions, sessions_of
 from pulsarium.proto.commands import Direction
 from pulsarium.proto.errors import CommandError
 from pulsarium.proto.framing import frame
@@ -226,7 +226,7 @@ class Observer(Protocol):
 class SessionTap:
     """The tap of one session."""
 
-    def __init__(self, taps: Taps, session: Session, number: int) -> None:
+    def __init__(self, taps: Taps, session: Connection, number: int) -> None:
         self._taps = taps
         self.session = session
         self.number = number
@@ -282,15 +282,14 @@ class SessionTap:
     def pump(self, queue: UnreceivedFrames) -> None:
         """Send the waiting frames of a queue, in a turn of their own."""
         if queue.sender is Direction.CLIENT:
-            self.session.gate.handle(self._handed())
+            self.session.hand_on(self._handed())
         else:
-            self.session.outgoing.past_the_tap(b"".join(queue.flow()))
-        self.session.broker.turn.flush(self.session)  # sends the frames, and resumes reading
+            self.session.send_on(b"".join(queue.flow()))
 
     def _handed(self) -> Iterator[Frame]:
         """Yield the client's frames to the session. Only frames that arrive count as signs of life."""
         for data in self._of_client.flow():
-            self.session.liveness.heard()
+            self.session.heard()
             yield taken_apart(data)
 
     def look(self) -> None:
@@ -305,7 +304,7 @@ class SessionTap:
 
     def remove(self) -> None:
         """Take the tap away. No rule is left, so no frame waits."""
-        self.session.outgoing.tap = None
+        self.session.tap = None
 
     def struck(self, queue: UnreceivedFrames, data: bytes) -> Iterable[Piece]:
         """Return the pieces that replace a frame. The first matching rule acts."""
@@ -363,22 +362,22 @@ class SessionTap:
 
 
 class Taps:
-    """The taps on all connections of a cluster, while a rule or an observer needs frames. At other times, none."""
+    """The taps on all connections, while a rule or an observer needs frames. At other times, none."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, connections: Connections) -> None:
         self.cluster = cluster
+        self.connections = connections
         self.observers: list[Observer] = []
         self.rules: list[InstalledFault] = []
         """The rules in order. Each change makes a new list, so that a loop over the list may change the rules."""
         self.commands: frozenset[int] | None = frozenset()
         """Command types that the rules are about, or None for all."""
-        self._sessions = cluster.attached(Sessions)
         self._numbers = itertools.count(1)
 
     def all(self) -> list[SessionTap]:
         """Return the taps of the open connections."""
-        sessions = (session for broker in self.cluster.brokers for session in sessions_of(broker))
-        return [tap for tap in (session.outgoing.tap for session in sessions) if isinstance(tap, SessionTap)]
+        taps = [session.tap for session in self.connections.all()]
+        return [tap for tap in taps if isinstance(tap, SessionTap)]
 
     @property
     def busy(self) -> bool:
@@ -411,7 +410,7 @@ class Taps:
             tap.release(gone)
         self._rest()
 
-    def hit(self, rule: InstalledFault, frame: TappedFrame, session: Session) -> None:
+    def hit(self, rule: InstalledFault, frame: TappedFrame, session: Connection) -> None:
         """Tell that a rule acts on a frame of a client."""
         session.fault_hits += 1
         about = {"fault": rule.id, "words": rule.words, "command": frame.name, "client": session.address}
@@ -422,7 +421,7 @@ class Taps:
         for tap in self.all():
             tap.look()
 
-    def opened(self, session: Session) -> None:
+    def opened(self, session: Connection) -> None:
         """Put a tap on a new connection."""
         tap = self._tap(session)
         for observer in self.observers:
@@ -430,23 +429,20 @@ class Taps:
 
     def _use(self) -> None:
         """Put a tap on every connection, because an observer or a rule needs frames."""
-        if self.opened not in self._sessions.opened:
-            self._sessions.opened.append(self.opened)
-        for broker in self.cluster.brokers:
-            for session in sessions_of(broker):
-                if session.outgoing.tap is None:
-                    self._tap(session)
+        self.connections.listen(self.opened)
+        for session in self.connections.all():
+            if session.tap is None:
+                self._tap(session)
 
     def _rest(self) -> None:
         """Remove all taps when no observer and no rule needs them, so that an unused lab costs nothing."""
         if not self.busy:
             for tap in self.all():
                 tap.remove()
-            if self.opened in self._sessions.opened:
-                self._sessions.opened.remove(self.opened)
+            self.connections.ignore(self.opened)
 
-    def _tap(self, session: Session) -> SessionTap:
-        tap = session.outgoing.tap = SessionTap(self, session, next(self._numbers))
+    def _tap(self, session: Connection) -> SessionTap:
+        tap = session.tap = SessionTap(self, session, next(self._numbers))
         return tap
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count
 from typing import Any, Protocol
@@ -26,7 +26,7 @@ from pulsarium.broker.session.capabilities import Capabilities
 from pulsarium.broker.session.concerned import concerned
 from pulsarium.broker.session.gate import CloseConnection, Gate, Handler
 from pulsarium.broker.session.liveness import LateSends, Liveness, Refresh
-from pulsarium.broker.session.outgoing import HIGH_WATER, Frame, OutgoingFrames
+from pulsarium.broker.session.outgoing import HIGH_WATER, Frame, OutgoingFrames, Tap
 from pulsarium.proto.commands import COMMANDS, Direction
 from pulsarium.proto.framing import FrameDecoder, frame_head
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -207,6 +207,27 @@ class Session(ProducerClient):
     @property
     def paused(self) -> bool:
         return self.closed or self.gate.paused
+
+    @property
+    def tap(self) -> Tap | None:
+        return self.outgoing.tap
+
+    @tap.setter
+    def tap(self, tap: Tap | None) -> None:
+        self.outgoing.tap = tap
+
+    def heard(self) -> None:
+        self.liveness.heard()
+
+    def hand_on(self, frames: Iterable[Frame]) -> None:
+        """Handle frames that a tap kept, in a turn of their own."""
+        self.gate.handle(frames)
+        self._sent()  # sends the answers, and resumes reading
+
+    def send_on(self, data: bytes) -> None:
+        """Send frames that a tap kept."""
+        self.outgoing.past_the_tap(data)
+        self._sent()
 
     def publish_finished(self, count: int) -> None:
         self.gate.publish_finished(count)

@@ -27,25 +27,26 @@ MAY_IMPORT = {
 # broker -> rest.policies <- rest: both import the table of policies.
 TABLE = "pulsarium.rest.policies"
 
-# Around the broker itself stand web, lab and testing. The broker runs without them, and only `server` opens them all.
+# Around the broker itself stand web, lab and testing. The broker runs without them, and only `server` and `proxying`
+# open them all.
 # The package itself names them (`pulsarium.broker.running`).
 AROUND = {"web", "lab", "testing"}
-OPENS_ALL = {"server", ""}
+OPENS_ALL = {"server", "proxying", ""}
 
 # testing -> server -> web -> lab -> commands -> session -> cluster -> model -> storage, and in web: console -> admin ->
 # http <- lab, websocket -> http. For each part of the broker, the parts that it must not import.
-UPPER = {"server", "session", "commands", *AROUND}
+UPPER = {"server", "proxying", "session", "commands", *AROUND}
 OVER_HTTP = {"admin", "console", "websocket", "lab", "toxiproxy", "routes"}
 MUST_NOT_IMPORT = {
-    "commands": {"server"},
-    "session": {"commands", "server"},
-    "web": {"testing", "server"},
+    "commands": {"server", "proxying"},
+    "session": {"commands", "server", "proxying"},
+    "web": {"testing", "server", "proxying"},
     "web.http": {"session", "commands", "lab", *(f"web.{part}" for part in OVER_HTTP)},
     "web.admin": {"session", "commands", "lab", *(f"web.{part}" for part in OVER_HTTP - {"admin"})},
     "web.console": {"session", "commands", "lab", *(f"web.{part}" for part in OVER_HTTP - {"admin", "console"})},
     "web.websocket": {"commands", "lab", *(f"web.{part}" for part in OVER_HTTP - {"websocket"})},
     "web.lab": {"commands", *(f"web.{part}" for part in OVER_HTTP - {"lab"})},
-    "lab": {"server", "testing", "web"},
+    "lab": {"server", "proxying", "testing", "web"},
     "model": UPPER | {"auth"},
     "cluster": UPPER - AROUND,
     "config": UPPER | {"model", "storage", "cluster"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -181,3 +182,28 @@ def test_ports_of_a_file_are_left_alone(tmp_path: Path) -> None:
     assert options.ports == (8, 0, None, None)
     options, _ = gather(asked(config=conf))
     assert options.ports == (6650, 8080, None, None)
+
+
+def test_a_command_runs_through_a_proxy_in_front_of_another_broker() -> None:
+    inner = python(PLAIN)[1:]
+    shell = f'exec {shlex.join([*EXEC, "--proxy"])} "$PULSAR_SERVICE_URL" --proxy-admin-url "$PULSAR_ADMIN_URL" -- '
+    code = "import os; print(os.environ['PULSAR_SERVICE_URL'])"
+    run = ran("--", "sh", "-c", f"{shlex.join([sys.executable, '-c', code])}; {shell}{shlex.join(inner)}")
+    broker, service_url, admin_url, *_ = run.stdout.split()
+    assert (run.returncode, run.stderr) == (0, "")
+    assert service_url.startswith("pulsar://127.0.0.1:")
+    assert service_url != broker
+    assert admin_url.startswith("http://127.0.0.1:")
+
+
+def test_an_option_of_a_broker_is_refused_with_a_proxy() -> None:
+    run = ran("--proxy", "pulsar://localhost:1", "--brokers", "2", *python("pass"))
+    assert run.returncode == 2
+    assert "exec --proxy runs no broker: leave out --brokers" in run.stderr
+
+
+def test_a_broker_that_may_be_production_is_warned_of() -> None:
+    run = ran("--proxy", "pulsar://pulsar.example.com", *python("pass"))
+    assert run.returncode == 0
+    assert run.stderr.startswith("warning: pulsar://pulsar.example.com:6650 may be production, because it is neither")
+    assert "faults and masks are refused" in run.stderr

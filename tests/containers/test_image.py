@@ -44,6 +44,7 @@ top
 topics --long
 tail orders --no-follow
 fault list
+proxy --help
 clock show
 capture list
 lint --live --start

@@ -61,6 +61,7 @@ Commands of their own, each with --help:
   scripts/bench growth                              how cost grows with topics, connections, consumers and backlog
   scripts/bench pressure                            the longest step of the broker's loop, and another client's PINGs,
                                                     beside pieces of work and floods of each command
+  scripts/bench proxy                               the rate through pulsarium proxy, and without it
   scripts/bench pipeline                            the data source on Spark, and compaction on Spark
 
 "better" is how many times better Pulsarium's median is than that of the next column: more a second, or less time, CPU
@@ -72,7 +73,7 @@ is measured a second after the start, loaded memory after all programs. The targ
 BUSY_LOAD = 0.7
 OTHER = "other pulsarium"
 # Imported on demand, because one of them imports Spark.
-COMMANDS = {"growth": "growth", "pipeline": "pipeline.command", "pressure": "pressure.command"}
+COMMANDS = {"growth": "growth", "pipeline": "pipeline.command", "pressure": "pressure.command", "proxy": "proxy"}
 
 
 def arguments() -> argparse.Namespace:

@@ -14,6 +14,7 @@ from pulsarium.broker.lab.faults.rule import Action, InstalledFault, Piece, Stri
 from pulsarium.broker.lab.faults.tapped import TappedFrame
 from pulsarium.broker.lab.faults.which import Occurrence
 from pulsarium.broker.lab.lab import Lab
+from pulsarium.broker.model.subscription.base import Consumer
 from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.errors import EntryError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -119,7 +120,7 @@ class CloseConsumer(After):
     kind = "close-consumer"
 
     def begin(self, stage: Stage, frame: TappedFrame) -> None:
-        consumer = frame.open_consumer
+        consumer = consumer_of(frame)
         if consumer is not None:
             leave = consumer.subscription.disconnect_those
             stage.cluster.turn.later(lambda: leave(lambda each: each is consumer))
@@ -205,6 +206,12 @@ class Crash(Action):
 # moments: predicates of frames
 
 
+def consumer_of(frame: TappedFrame) -> Consumer | None:
+    """Return the consumer of this broker that the frame concerns, or None."""
+    consumer = frame.open_consumer
+    return consumer if isinstance(consumer, Consumer) else None
+
+
 def is_persistent(frame: TappedFrame) -> bool:
     return str(frame.topic).startswith("persistent://")
 
@@ -218,25 +225,25 @@ def of_several_brokers(frame: TappedFrame) -> bool:
 
 
 def is_redelivered(frame: TappedFrame) -> bool:
-    return frame.open_consumer is not None and is_persistent(frame)
+    return consumer_of(frame) is not None and is_persistent(frame)
 
 
 def among_others(frame: TappedFrame) -> bool:
     """Return whether another consumer can take over a Failover subscription or a range of keys."""
-    consumer = frame.open_consumer
+    consumer = consumer_of(frame)
     takes_turns = (pb.CommandSubscribe.Failover, pb.CommandSubscribe.Key_Shared)
     return consumer is not None and consumer.type in takes_turns and len(consumer.subscription.consumers) > 1
 
 
 def is_unordered(frame: TappedFrame) -> bool:
     """Return whether some messages of the consumer have no order."""
-    consumer = frame.open_consumer
+    consumer = consumer_of(frame)
     return consumer is not None and consumer.type in (pb.CommandSubscribe.Shared, pb.CommandSubscribe.Key_Shared)
 
 
 def may_overtake(later: TappedFrame, earlier: TappedFrame) -> bool:
     """Return whether nothing orders two messages of a connection: the type Shared, or Key_Shared and other keys."""
-    consumer = earlier.open_consumer
+    consumer = consumer_of(earlier)
     if consumer is None or later.spec is not earlier.spec or later.open_consumer is not consumer:
         return False
     keys = _key_of(later), _key_of(earlier)

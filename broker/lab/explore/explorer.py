@@ -6,7 +6,7 @@ from typing import Any
 
 import trio
 
-from pulsarium.broker.lab.explore.actions import Chosen, Stage
+from pulsarium.broker.lab.explore.actions import Chosen, Stage, consumer_of
 from pulsarium.broker.lab.explore.coverage import ChoiceClass, Passed
 from pulsarium.broker.lab.explore.kinds import KINDS, START, ChoiceKind
 from pulsarium.broker.lab.explore.plan import Plan
@@ -17,6 +17,7 @@ from pulsarium.broker.lab.faults.tapped import TappedFrame
 from pulsarium.broker.lab.faults.which import FrameSelector, sender_of, spec_of
 from pulsarium.broker.lab.lab import Lab
 from pulsarium.broker.logs import PartLog
+from pulsarium.broker.model.topic.producers import Producer
 from pulsarium.proto.commands import Direction
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
@@ -26,7 +27,7 @@ log = PartLog("explore")
 def state_of(frame: TappedFrame) -> str:
     """Return the state of the producer, the subscription or the transaction that a frame concerns."""
     words = []
-    consumer, producer = frame.open_consumer, frame.open_producer
+    consumer, producer = consumer_of(frame), frame.open_producer
     if consumer is not None:
         others = len(consumer.subscription.consumers) > 1
         words += [pb.CommandSubscribe.SubType.Name(consumer.type), "with others" if others else "alone"]
@@ -36,7 +37,7 @@ def state_of(frame: TappedFrame) -> str:
             words.append(pb.CommandAck.AckType.Name(frame.body.ack_type).lower())
         elif frame.name != "MESSAGE" and consumer.unacked:
             words.append("with unacknowledged messages")
-    if producer is not None:
+    if isinstance(producer, Producer):
         words.append("with consumers" if producer.topic.subscriptions else "without subscription")
     if "txnid_least_bits" in frame.body.DESCRIPTOR.fields_by_name and frame.body.HasField("txnid_least_bits"):
         words.append("in a transaction")

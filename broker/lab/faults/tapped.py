@@ -6,9 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
-from pulsarium.broker.model.subscription.base import Consumer
-from pulsarium.broker.model.topic.producers import Producer
-from pulsarium.broker.session.session import Session
+from pulsarium.broker.lab.connections import Connection, NamedConsumer, NamedProducer
 from pulsarium.proto.batch import unpack
 from pulsarium.proto.commands import CommandSpec, Direction, parse
 from pulsarium.proto.compression import decompress
@@ -29,7 +27,7 @@ _OF_PRODUCERS = {_T.SEND, _T.SEND_RECEIPT, _T.SEND_ERROR, _T.CLOSE_PRODUCER}
 class TappedFrame:
     """A frame. Fields that the frame does not name come from its producer or consumer."""
 
-    def __init__(self, session: Session, present: Present, sender: Direction, data: bytes) -> None:
+    def __init__(self, session: Connection, present: Present, sender: Direction, data: bytes) -> None:
         """Parse the frame `data`, from its length word on. Raise `CommandError` when the frame has no command."""
         start = 8 + int.from_bytes(data[4:8], "big")
         self.session = session
@@ -143,7 +141,7 @@ class TappedFrame:
         return None
 
     @cached_property
-    def open_producer(self) -> Producer | None:
+    def open_producer(self) -> NamedProducer | None:
         """Return the producer that the frame concerns, or None."""
         if self.spec.type in _OF_PRODUCERS:
             return self._present.producer(self.body.producer_id)
@@ -151,7 +149,7 @@ class TappedFrame:
         return self._present.producer(self.body.resource_id) if migrated else None
 
     @cached_property
-    def open_consumer(self) -> Consumer | None:
+    def open_consumer(self) -> NamedConsumer | None:
         """Return the consumer that the frame concerns, or None."""
         if "consumer_id" in self.body.DESCRIPTOR.fields_by_name:
             return self._present.consumer(self.body.consumer_id)
@@ -201,10 +199,10 @@ class Present:
     Those that the broker has closed are remembered, because CLOSE_PRODUCER and CLOSE_CONSUMER are sent after that.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Connection) -> None:
         self._session = session
-        self.open_producers: dict[int, Producer] = {}
-        self.open_consumers: dict[int, Consumer] = {}
+        self.open_producers: dict[int, NamedProducer] = {}
+        self.open_consumers: dict[int, NamedConsumer] = {}
         self.look()
 
     def look(self) -> None:
@@ -214,8 +212,8 @@ class Present:
             self.open_producers.clear()
         if len(self.open_consumers) > 2 * len(session.consumers) + SPARE:
             self.open_consumers.clear()
-        self.open_producers |= session.waiting_producers | session.producers
-        self.open_consumers |= session.consumers
+        self.open_producers |= {**session.waiting_producers, **session.producers}
+        self.open_consumers |= {**session.consumers}
 
     def namespaces(self) -> set[str]:
         """Return the namespaces of the remembered producers and consumers."""
@@ -224,10 +222,10 @@ class Present:
         names += [each.subscription.topic.name for each in self.open_consumers.values()]
         return {str(name.namespace_name) for name in names}
 
-    def producer(self, producer_id: int) -> Producer | None:
+    def producer(self, producer_id: int) -> NamedProducer | None:
         return self._session.producers.get(producer_id) or self.open_producers.get(producer_id)
 
-    def consumer(self, consumer_id: int) -> Consumer | None:
+    def consumer(self, consumer_id: int) -> NamedConsumer | None:
         return self._session.consumers.get(consumer_id) or self.open_consumers.get(consumer_id)
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         PulsarBroker,
         RemoteBroker,
     )
+    from pulsarium.broker.testing.proxy import PulsarProxy
     from pulsarium.broker.testing.remote_lab import RemoteClock, RemoteRule
 
 WRONG = pytest.StashKey[str]()
@@ -43,6 +44,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini("pulsar_set", "broker.conf keys of the fixture pulsar_broker, one key=value a line", type="linelist")
     parser.addoption("--pulsar-url", metavar="URL", help="Use the Pulsarium broker at this http://host:port.")
     parser.addini("pulsar_admin_url", "http://host:port of a running broker, as --pulsar-url", default="")
+    parser.addini(
+        "pulsar_proxy_url", "URL of the broker behind the fixture pulsar_proxy, pulsar://host:port", default=""
+    )
+    parser.addini("pulsar_proxy_admin_url", "http://host:port of the broker behind pulsar_proxy", default="")
     parser.addini(
         "pulsar_profile", "profile of the fixture pulsar_broker, as of pulsarium serve --profile", default="pip"
     )
@@ -176,6 +181,28 @@ def pulsar_broker(_pulsar_brokers: _Brokers, request: pytest.FixtureRequest) -> 
     if isinstance(options, Explored):
         return options.broker
     return _pulsar_brokers.get(options)
+
+
+@pytest.fixture(scope="session")
+def pulsar_proxy(pytestconfig: pytest.Config) -> Iterator[PulsarProxy]:
+    """Run a proxy with the lab in front of any Pulsar, for the whole run.
+
+    The ini options pulsar_proxy_url and pulsar_proxy_admin_url name the broker, or else the environment variables
+    PULSAR_PROXY_URL and PULSAR_PROXY_ADMIN_URL.
+    """
+    from pulsarium.broker.testing.proxy import proxying
+
+    url, admin_url = (
+        pytestconfig.getini(name) or os.environ.get(name.upper(), "")
+        for name in ("pulsar_proxy_url", "pulsar_proxy_admin_url")
+    )
+    if not url:
+        pytest.fail(
+            "pulsar_proxy has no broker: set the ini option pulsar_proxy_url, or PULSAR_PROXY_URL, to pulsar://HOST:PORT",
+            pytrace=False,
+        )
+    with proxying(url, admin_url or None) as proxy:
+        yield proxy
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import trio
 
-from pulsarium.broker.lab.capture.proxy import ProxiedBroker
+from pulsarium.broker.lab.proxy.upstream import Upstream
 from pulsarium.capture.file import CaptureRecord, CaptureWriter, EventKind
 from pulsarium.capture.lint.frames import Conversation
 from pulsarium.capture.replay import PONG, Await, CloseStep, Key, Open, Replay, Send
@@ -34,7 +34,7 @@ class _Connection:
 class Player:
     """Player of one replay."""
 
-    def __init__(self, writer: CaptureWriter, target: ProxiedBroker, wait: float) -> None:
+    def __init__(self, writer: CaptureWriter, target: Upstream, wait: float) -> None:
         self._writer = writer
         self._target = target
         self._wait = wait
@@ -50,7 +50,7 @@ class Player:
             for step in self._replay.steps(records):
                 match step:
                     case Open(number):
-                        stream = await trio.open_tcp_stream(*self._target)
+                        stream = await trio.open_tcp_stream(self._target.host, self._target.port)
                         connection = self._connections[number] = _Connection(number, stream)
                         self._note(self._writer.opened, number)
                         nursery.start_soon(self._receive, connection)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pulsarium.cli.lab.capture.file import capture_file
-from pulsarium.cli.refusal import CommandRefusal, RequestRefused, RunRefused
+from pulsarium.cli.refusal import RequestRefused
 
 if TYPE_CHECKING:
-    from pulsarium.broker.lab.capture.proxy import ProxiedBroker
+    from pulsarium.broker.proxying import ProxyOptions
 
 _OPTIONS = (
     click.option(
@@ -54,8 +54,9 @@ def proxy(target: str | None, named: str | None, **options: Any) -> None:
       pulsarium capture proxy pulsar://localhost:6650 --port 6651 --out real.pulscap
 
     Point clients at the URL that the command prints. When a lookup is answered with the URL of a broker, the client
-    receives a URL of the proxy instead, also for other brokers of the cluster. Nothing else is changed. Clients must
-    use pulsar://: encrypted frames cannot be read, and lookups over HTTP would bypass the proxy.
+    receives a URL of the proxy instead, also for other brokers of the cluster. Nothing else is changed. URL may be
+    pulsar+ssl://, and clients use pulsar://. Lookups over HTTP would bypass this proxy: pulsarium proxy forwards them,
+    and has the whole lab.
     """
     given = target or named
     if given is None or (target and named):
@@ -70,36 +71,30 @@ def run_proxy(url: str, out: str | None, host: str, port: int, keep_entry: int |
     """
     import trio
 
-    from pulsarium.broker.lab.capture.proxy import ProxiedBroker
+    from pulsarium.cli.lab.proxy import options_of, served
     from pulsarium.cli.logs import configure
+    from pulsarium.cli.run import refusal_of
 
-    try:
-        target = ProxiedBroker.of(url)
-    except ValueError as error:
-        raise RequestRefused(str(error)) from None
+    options = options_of(url, host=host, port=port)
     path = capture_file(out or "./", "--out")
     configure("info", "text")
     try:
-        trio.run(_proxy, target, path, host, port, keep_entry)
-    except* OSError as group:
-        raise _refusal(group, f"capture proxy --host {host} --port {port} --out {path}") from None
+        trio.run(_proxy, options, path, keep_entry)
+    except BaseException as error:
+        refusal = refusal_of(error, served(options))
+        if refusal is None:
+            raise
+        raise refusal from None
 
 
-def _refusal(group: BaseExceptionGroup[OSError], what: str) -> CommandRefusal:
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return RunRefused(f"{what}: {getattr(error, 'strerror', None) or error}")
-
-
-async def _proxy(target: ProxiedBroker, path: Path, host: str, port: int, keep_entry: int | None) -> None:
+async def _proxy(options: ProxyOptions, path: Path, keep_entry: int | None) -> None:
     import trio
 
-    from pulsarium.broker.lab.capture.proxy import proxying
+    from pulsarium.broker.proxying import recording
 
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        async with proxying(target, path, host=host, port=port, keep_entry=keep_entry) as (running, url):
-            click.echo(f"pulsarium proxy {url} for {target}, {path}")
+        async with recording(options, path, keep_entry=keep_entry) as (capture, url):
+            click.echo(f"pulsarium proxy {url} for {options.upstream}, {path}")
             async for _ in signals:
                 break
-    click.echo(f"{running.frames} frames in {path}")
+    click.echo(f"{capture.frames} frames in {path}")

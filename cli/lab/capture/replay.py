@@ -13,7 +13,7 @@ from pulsarium.cli.lab.capture.file import capture_file
 from pulsarium.cli.refusal import RequestRefused, RunRefused
 
 if TYPE_CHECKING:
-    from pulsarium.broker.lab.capture.proxy import ProxiedBroker
+    from pulsarium.broker.lab.proxy.upstream import Upstream
 
 _READ = 1 << 16
 
@@ -44,10 +44,10 @@ def replay(file: Path, url: str, out: str | None, wait: float, ignore: tuple[str
     so the broker must need none. All connections go to URL. The comparison is that of pulsarium capture diff, and the
     exit code is 1 when there is a difference.
     """
-    from pulsarium.broker.lab.capture.proxy import ProxiedBroker
+    from pulsarium.broker.lab.proxy.upstream import Upstream
 
     try:
-        target = ProxiedBroker.of(url)
+        target = Upstream.plain(url)
     except ValueError as error:
         raise RequestRefused(str(error)) from None
     if out is not None:
@@ -61,7 +61,7 @@ def replay(file: Path, url: str, out: str | None, wait: float, ignore: tuple[str
         report(file, path, ignore, texts)
 
 
-def _run(file: Path, path: Path, target: ProxiedBroker, wait: float) -> None:
+def _run(file: Path, path: Path, target: Upstream, wait: float) -> None:
     import trio
 
     from pulsarium.capture.file import CaptureError, CaptureWriter, Header

@@ -126,6 +126,7 @@ APART = {
 PASSED_ON = {"auth/tls.py": "the clock's monotonic: files are looked at by the broker's time"}
 # Modules that use the machine's own clock, independent of the broker's: for sockets, disks and processor time.
 MACHINE = {
+    "proxying.py": "connections end when the proxy ends",
     "net/accepting.py": "handshakes; the process has no file descriptor left",
     "web/http/connection.py": "a client that neither sends nor takes anything",
     "web/http/live.py": "how often it looks for changes",

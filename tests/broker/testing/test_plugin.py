@@ -202,6 +202,30 @@ def test_proposals_of_the_ini_are_on_where_no_mark_names_others(run: Run) -> Non
     result.assert_outcomes(passed=2)
 
 
+def test_a_proxy_in_front_of_the_broker_that_the_ini_names(run: Run) -> None:
+    test = """
+        import pulsar
+
+        def test_a_fault(pulsar_proxy, pulsar_namespace):
+            client = pulsar.Client(pulsar_proxy.service_url)
+            topic = f"persistent://{pulsar_namespace}/t"
+            with pulsar_proxy.faults.add("close", "SEND", topic=topic) as rule:
+                client.create_producer(topic).send(b"x")
+            assert rule.hits == 1
+            client.close()
+        """
+    with running() as broker:
+        ini = f"pulsar_proxy_url = {broker.service_url}\npulsar_proxy_admin_url = {broker.admin_url}\n"
+        result = run(test, ini=f"{ini}pulsar_admin_url = {broker.admin_url}")
+    result.assert_outcomes(passed=1)
+
+
+def test_a_proxy_without_a_broker_says_what_to_set(run: Run) -> None:
+    result = run("def test_it(pulsar_proxy): pass")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*set the ini option pulsar_proxy_url, or PULSAR_PROXY_URL, to pulsar://HOST:PORT*"])
+
+
 def test_failures_name_the_line_of_the_test(run: Run) -> None:
     result = run("""
         def test_produced(pulsar_broker, pulsar_topic):

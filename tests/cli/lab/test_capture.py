@@ -210,9 +210,9 @@ def test_a_file_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         (["export", "{file}"], "--parquet DIR, --jsonl or --pcapng"),
         (["diff", "{file}", "{text}"], "not a Pulsarium capture"),
         (["proxy"], "pass the URL of one broker"),
-        (["proxy", "pulsar+ssl://h:1"], "TLS cannot be captured"),
+        (["proxy", "http://h:1"], "pulsar://HOST:PORT or pulsar+ssl://HOST:PORT is wanted"),
         (["proxy", "pulsar://h:1", "--out", "{folder}/no/x"], "is not a directory"),
-        (["--proxy", "http://h:1"], "pulsar://HOST:PORT is wanted"),
+        (["--proxy", "http://h:1"], "pulsar://HOST:PORT or"),
         (["--port", "1", "list"], "pass options behind list"),
     ],
 )

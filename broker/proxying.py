@@ -1,0 +1,127 @@
+"""Open a proxy in front of any Pulsar, with the lab and its HTTP. A stand-in broker has the lab, without clients."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from pulsarium.broker.cluster import Broker
+from pulsarium.broker.config.keys import Config
+from pulsarium.broker.config.meaning import ConfigError
+from pulsarium.broker.config.options import ServeOptions
+from pulsarium.broker.lab import Lab
+from pulsarium.broker.lab.capture import Capture
+from pulsarium.broker.lab.proxy.faults import ProxyFaults
+from pulsarium.broker.lab.proxy.masks import ProxyMasks
+from pulsarium.broker.lab.proxy.proxy import ProxiedConnections, Proxy
+from pulsarium.broker.lab.proxy.upstream import ProxyTls, Upstream
+from pulsarium.broker.net.accepting import PortInUse
+from pulsarium.broker.server import bind, open_core, url_host
+from pulsarium.broker.web.http.server import serve_http
+from pulsarium.broker.web.proxied import ProxySite
+
+LAST_WORDS: Final = 0.3  # seconds for connections to end when the proxy ends
+FORBIDDEN: Final = (
+    "{} may be production, because it is neither on this machine nor in a private network: faults and masks are "
+    "refused, and captures, the linter and rules that observe work; if it is a test cluster, start the proxy with "
+    "--yes-not-production"
+)
+"""Why a proxy refuses to change anything."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProxyOptions:
+    """The options of `pulsarium proxy`. `admin_url` is that of the broker, or None to forward no HTTP."""
+
+    upstream: Upstream
+    admin_url: str | None = None
+    host: str = "127.0.0.1"
+    port: int = 0
+    http_port: int = 0
+    tls: ProxyTls = field(default_factory=ProxyTls)
+    lab_dir: Path | None = None
+    insecure: bool = False
+    sure: bool = False  # that the broker is not one of production
+
+
+class RunningProxy:
+    """A proxy that answers on its ports."""
+
+    def __init__(self, stand_in: Broker, service_url: str, admin_url: str) -> None:
+        self.broker = stand_in
+        self.service_url = service_url
+        self.admin_url = admin_url
+
+    service_url_tls = admin_url_tls = toxiproxy_url = None
+
+    @property
+    def brokers(self) -> list[RunningProxy]:
+        """Return this proxy, which stands for all brokers."""
+        return [self]
+
+    async def wait_shut_down(self) -> None:
+        """Wait for ever: nobody shuts a proxy down over REST."""
+        await trio.sleep_forever()
+
+    @property
+    def lab(self) -> Lab:
+        """Return the lab of the proxy."""
+        return self.broker.cluster.attached(Lab)
+
+
+@asynccontextmanager
+async def open_proxy(
+    options: ProxyOptions, capture: Path | None = None, *, keep_entry: int | None = None
+) -> AsyncIterator[RunningProxy]:
+    """Run a proxy until the block ends, with a capture from its first connection on.
+
+    `keep_entry` limits the bytes of each message in it. Raise `PortInUse`, `OSError` when a port cannot be used, or
+    `ConfigError` when the file cannot be written.
+    """
+    connections = ProxiedConnections()
+    serving = ServeOptions(config=Config(bindAddress=options.host), lab_dir=options.lab_dir)
+    with bind(options.host, options.http_port, "--http-port") as http:
+        async with open_core(serving, connections=connections) as stand_in, trio.open_nursery() as nursery:
+            lab = stand_in.cluster.attached(Lab)
+            forbidden = "" if options.sure or options.upstream.looks_like_a_test else FORBIDDEN.format(options.upstream)
+            if capture is not None:
+                try:
+                    lab.captures.start(capture, keep_entry=keep_entry)
+                except OSError as error:
+                    raise ConfigError("--capture", str(capture), error.strerror or str(error)) from None
+            lab.faults = ProxyFaults(lab.taps, forbidden)
+            masks = lab.masks = ProxyMasks(stand_in.cluster, connections, forbidden)
+            proxy = Proxy(stand_in, connections, nursery, host=options.host, tls=options.tls, mask_of=masks.mask_of)
+            try:
+                service_url = proxy.listen(options.upstream, options.port)
+            except OSError as error:
+                if error.errno == errno.EADDRINUSE:
+                    raise PortInUse(options.port, "--port") from None
+                raise
+            number: int = http.getsockname()[1]
+            stand_in.listening(Upstream.of(service_url).port, number)
+            through = partial(proxy.through, options.host)
+            site = ProxySite(stand_in, options.admin_url, through, insecure=options.insecure)
+            await nursery.start(serve_http, site, http)
+            yield RunningProxy(stand_in, service_url, f"http://{url_host(options.host)}:{number}")
+            site.stop()
+            with trio.move_on_after(LAST_WORDS):
+                await connections.none()
+            nursery.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def recording(
+    options: ProxyOptions, path: Path, *, keep_entry: int | None = None
+) -> AsyncIterator[tuple[Capture, str]]:
+    """Run a proxy that captures all frames, and yield the capture and the URL for clients. Raise as `open_proxy`."""
+    async with open_proxy(options, path, keep_entry=keep_entry) as running:
+        [capture] = running.lab.captures.all
+        yield capture, running.service_url

@@ -1,0 +1,45 @@
+"""`pulsarium proxy`: its options, and the process."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from pulsarium.capture.file import CaptureReader
+from pulsarium.cli.main import cli
+
+
+def test_the_proxy_runs_until_a_signal(tmp_path: Path) -> None:
+    ready, capture = tmp_path / "ready.json", tmp_path / "run.pulscap"
+    command = [sys.executable, "-P", "-m", "pulsarium", "proxy", "pulsar://localhost:1", "--ready-file", str(ready)]
+    with subprocess.Popen([*command, "--capture", str(capture)], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        words = process.stdout.readline().split()
+        told = json.loads(ready.read_text())
+        assert words == ["pulsarium", "ready", told["service_url"], told["admin_url"]]
+        process.send_signal(signal.SIGTERM)
+        assert process.wait() == 0
+    assert not ready.exists()
+    assert list(CaptureReader().feed(capture.read_bytes())) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["http://h:1"], "pulsar://HOST:PORT or pulsar+ssl://HOST:PORT is wanted"),
+        (["pulsar://h:1", "--admin-url", "h:8080"], "http://HOST:PORT or https://HOST:PORT is wanted"),
+        (["pulsar://h:1", "--tls-key", "{here}"], "--tls-key: name the certificate, too"),
+        (["pulsar://h:1", "--tls-cert", "{here}"], "a certificate or a key cannot be used"),
+        (["pulsar+ssl://h:1", "--trust-certs", "{here}"], "a certificate or a key cannot be used"),
+    ],
+)
+def test_the_proxy_refuses_what_cannot_be(arguments: list[str], words: str) -> None:
+    result = CliRunner().invoke(cli, ["proxy", *[each.format(here=__file__) for each in arguments]])
+    assert result.exit_code == 2
+    assert words in result.stderr
