@@ -61,6 +61,7 @@ __all__ = [
     "standing_consumer",
     "together",
     "topics_matching",
+    "use_admin_of",
 ]
 
 _MOST_WANTED = 5000  # messages that an `EntryReader` asks for in advance, because later ones may be larger
@@ -365,3 +366,8 @@ async def topics_matching(client: Client, pattern: str) -> list[str]:
     """Return the sorted persistent topics, or partitions of topics, that match a pattern, as in `subscribe`."""
     matching = Matching(re.compile(pattern), RegexSubscriptionMode.PersistentOnly, 60)
     return sorted(await matching.find(client._core.brokers, first=False))
+
+
+def use_admin_of(client: Client, other: Client) -> None:
+    """Let `client.admin` be that of a client with other credentials, which must stay open as long."""
+    client._core.use_admin_of(other._core)

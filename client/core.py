@@ -26,11 +26,14 @@ class Core:
         self.coordinators: Coordinators = Coordinators(brokers)
         """The transaction coordinators."""
         self._admin: Admin | None = None
+        self._lender: Core | None = None
 
     @property
     def admin(self) -> Admin:
         """Return the client of the REST API at `admin_url`. Raise the errors of `Client.admin`."""
         self.brokers.check_open()
+        if self._lender is not None:
+            return self._lender.admin
         if self._admin is None:
             settings = self.brokers.settings
             if settings.admin_url is None:
@@ -39,6 +42,10 @@ class Core:
 
             self._admin = admin_at(settings.admin_url, settings)
         return self._admin
+
+    def use_admin_of(self, other: Core) -> None:
+        """Use the admin client of another client, which has other credentials and is closed later."""
+        self._lender = other
 
     async def aclose(self) -> None:
         """Close all connections. Everything that is open on them ends with `AlreadyClosed`."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from pulsarium.pipeline.connector import ADMIN, CLIENT, INSTEAD, KEY_STORE, NO_EFFECT
 
 if TYPE_CHECKING:  # Spark starts processes that need no client, and whose imports a query waits for
     from pulsarium.client import Authentication, AuthenticationToken
@@ -14,6 +16,7 @@ if TYPE_CHECKING:  # Spark starts processes that need no client, and whose impor
 T = TypeVar("T")
 
 SERVICE_URL, ADMIN_URL = "service.url", "admin.url"
+READING, WRITING = "spark.read and spark.readStream", "df.write and df.writeStream"
 
 
 class Described(NamedTuple):
@@ -27,7 +30,7 @@ class Described(NamedTuple):
     meaning: str
 
 
-CONNECTION: Sequence[Described] = (
+_OF_CONNECTION: Sequence[Described] = (
     Described(
         SERVICE_URL,
         "",
@@ -59,6 +62,33 @@ CONNECTION: Sequence[Described] = (
     ),
     Described("pulsar.client.connectionTimeoutMs", "10000", "both", "how long to wait for a connection"),
     Described("pulsar.client.operationTimeoutMs", "30000", "both", "how long to wait for an answer of a broker"),
+    Described("pulsar.client.tlsCertificateFilePath", "", "both", "PEM file of the client's certificate"),
+    Described("pulsar.client.tlsKeyFilePath", "", "both", "PEM file of the private key of that certificate"),
+    Described(
+        "pulsar.client.useTls",
+        "",
+        "both",
+        "the scheme of service.url decides, so it must be true with pulsar+ssl:// and false with pulsar://",
+    ),
+    Described("pulsar.client.listenerName", "", "both", "the name among the advertisedListeners of brokers"),
+    Described("pulsar.client.maxLookupRedirects", "20", "both", "the most redirects of a lookup"),
+    Described("pulsar.client.keepAliveIntervalSeconds", "30", "both", "the time between two PINGs"),
+    Described("pulsar.client.initialBackoffIntervalNanos", "100000000", "both", "the time before the first repetition"),
+    Described(
+        "pulsar.client.maxBackoffIntervalNanos", "60000000000", "both", "the longest time between two repetitions"
+    ),
+    Described("pulsar.client.description", "", "both", "a text that the stats of topics show behind the version"),
+)
+_OF_ADMIN = (
+    *("authPluginClassName", "authParams", "tlsTrustCertsFilePath", "tlsCertificateFilePath", "tlsKeyFilePath"),
+    *("tlsAllowInsecureConnection", "tlsHostnameVerificationEnable", "connectionTimeoutMs"),
+)
+CONNECTION: Sequence[Described] = (
+    *_OF_CONNECTION,
+    *(
+        Described(ADMIN + name, "", "both", f"the same for calls of `admin.url`; the default is {CLIENT}{name}")
+        for name in _OF_ADMIN
+    ),
 )
 """Options of the connection, for reading and for writing."""
 
@@ -71,7 +101,7 @@ SPARKS_OWN = (
     *("path", "checkpointLocation"),
     *("provider", "location", "external", "is_managed_location", "owner", "comment", "collation"),  # of CREATE TABLE
 )
-"""Options that Spark itself passes to data sources. It also repeats the options of a table behind "option."."""
+"""Options that Spark itself passes to data sources."""
 
 OF_KAFKA: Mapping[str, str] = {
     "kafka.bootstrap.servers": SERVICE_URL,
@@ -100,6 +130,13 @@ OF_KAFKA: Mapping[str, str] = {
 }
 """Options of Spark's source for Kafka, and what takes their place here. Those with the same name are absent."""
 
+_REPLACED = {name.lower(): name for name in INSTEAD}
+
+
+def _plain(given: str) -> str:
+    """Return the name of an option in lower case. Spark repeats the options of a table behind "option."."""
+    return given.lower().removeprefix("option.")
+
 
 class Options:
     """Options by name. Upper and lower case are the same."""
@@ -110,16 +147,39 @@ class Options:
 
     def refuse_unknown(self, known: Iterable[str]) -> None:
         """Raise `BadOption` for an option that is not known, with the most similar name."""
-        names = {each.lower(): each for each in (*known, *SPARKS_OWN)}
+        names = {each.lower(): each for each in (*known, *SPARKS_OWN, *NO_EFFECT)}
         of_kafka = {each.lower(): instead for each, instead in OF_KAFKA.items()}
+        self._refuse_replaced()
         for given in self._names:
-            if given.lower().removeprefix("option.") in names:
+            if _plain(given) in names or _plain(given) in _REPLACED:
                 continue
             if instead := of_kafka.get(given.lower()):
                 raise BadOption(f'option "{given}" is one of Kafka\'s source: its counterpart is {instead}')
             similar = difflib.get_close_matches(given.lower(), names, 1)
             hint = f'did you mean "{names[similar[0]]}"?' if similar else "docs/pipeline-options.md lists all options"
             raise BadOption(f'unknown option "{given}": {hint}')
+
+    def _refuse_replaced(self) -> None:
+        """Raise `BadOption` for an option of StreamNative's connector that something else replaces here."""
+        for given in self._names:
+            name = _REPLACED.get(_plain(given))
+            if name is not None and (self.text(given) or "").strip().lower() != INSTEAD[name].harmless:
+                raise BadOption(
+                    f'option "{name}" is one of StreamNative\'s connector. In its place: {INSTEAD[name].text}'
+                )
+
+    def refuse_elsewhere(self, names: Iterable[str], where: str) -> None:
+        """Raise `BadOption` for an option that belongs to `where`. A name that ends with a dot is a prefix."""
+        for name in names:
+            is_prefix = name.endswith(".")
+            for given in map(_plain, self._names):
+                if given.startswith(name.lower()) if is_prefix else given == name.lower():
+                    raise BadOption(f'option "{given if is_prefix else name}" is for {where}: remove it here')
+
+    def for_admin(self) -> Options | None:
+        """Return the options with those of `pulsar.admin.` for `pulsar.client.`, or None when there are none."""
+        own = {CLIENT + name: value for name in _OF_ADMIN if (value := self.text(ADMIN + name)) is not None}
+        return Options({**self._given, **{name.lower(): value for name, value in own.items()}}) if own else None
 
     def text(self, name: str, default: str | None = None) -> str | None:
         """Return the option, or `default`."""
@@ -176,6 +236,17 @@ class ConnectionOptions:
     validate_hostname: bool = True
     connection_timeout: float = 10.0
     operation_timeout: float = 30.0
+    certificate: str | None = None
+    key: str | None = None
+    listener: str | None = None
+    max_redirects: int = 20
+    keep_alive: float = 30.0
+    first_backoff: float = 0.1
+    longest_backoff: float = 60.0
+    """The times are in seconds."""
+    description: str = ""
+    admin: ConnectionOptions | None = None
+    """The connection of calls of `admin_url`, or None for this one."""
 
     @staticmethod
     def of(options: Options) -> ConnectionOptions:
@@ -183,8 +254,26 @@ class ConnectionOptions:
 
         Raise `BadOption` when `service.url` is missing, and for an authentication that is unknown or incomplete.
         """
+        made = ConnectionOptions._of(options)
+        for_admin = options.for_admin()
+        if for_admin is None:
+            return made
+        try:
+            return replace(made, admin=ConnectionOptions._of(for_admin))
+        except BadOption as error:
+            raise BadOption(str(error).replace(CLIENT, ADMIN)) from None
+
+    @staticmethod
+    def _of(options: Options) -> ConnectionOptions:
+        url = options.required(SERVICE_URL)
+        has_tls = url.lower().startswith(("pulsar+ssl:", "https:"))
+        if options.flag("pulsar.client.useTls", default=has_tls) != has_tls:
+            raise BadOption(
+                f'option "pulsar.client.useTls": the scheme of {SERVICE_URL} decides. Remove the option, and write '
+                f"{'pulsar://host:6650 for no TLS' if has_tls else 'pulsar+ssl://host:6651 for TLS'}"
+            )
         made = ConnectionOptions(
-            options.required(SERVICE_URL),
+            url,
             options.text(ADMIN_URL) or None,
             options.text("pulsar.client.authPluginClassName", "") or "",
             options.text("pulsar.client.authParams", "") or "",
@@ -193,6 +282,14 @@ class ConnectionOptions:
             options.flag("pulsar.client.tlsHostnameVerificationEnable", default=True),
             options.number("pulsar.client.connectionTimeoutMs", 10_000, least=1) / 1000,
             options.number("pulsar.client.operationTimeoutMs", 30_000, least=1) / 1000,
+            options.text("pulsar.client.tlsCertificateFilePath") or None,
+            options.text("pulsar.client.tlsKeyFilePath") or None,
+            options.text("pulsar.client.listenerName") or None,
+            options.number("pulsar.client.maxLookupRedirects", 20),
+            options.number("pulsar.client.keepAliveIntervalSeconds", 30),
+            options.number("pulsar.client.initialBackoffIntervalNanos", 100_000_000, least=1) / 1e9,
+            options.number("pulsar.client.maxBackoffIntervalNanos", 60_000_000_000, least=1) / 1e9,
+            options.text("pulsar.client.description", "") or "",
         )
         made.authentication()
         return made
@@ -219,6 +316,8 @@ class ConnectionOptions:
             return AuthenticationBasic(pairs["userId"], pairs["password"])
         if name == "AuthenticationTls" and {"tlsCertFile", "tlsKeyFile"} <= pairs.keys():
             return AuthenticationTLS(pairs["tlsCertFile"], pairs["tlsKeyFile"])
+        if name == "AuthenticationKeyStoreTls":
+            raise BadOption(f"pulsar.client.authPluginClassName {name}: {KEY_STORE}")
         raise BadOption(
             "pulsar.client.authPluginClassName must be AuthenticationToken (authParams token:... or file:///...), "
             "AuthenticationBasic (userId and password) or AuthenticationTls (tlsCertFile and tlsKeyFile), as JSON or "

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, ExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
 from types import TracebackType
 from typing import ParamSpec, TypeVar
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from pulsarium.client import Client, connect
+from pulsarium.client.bulk import use_admin_of
 from pulsarium.pipeline.options import ConnectionOptions
 
 P = ParamSpec("P")
@@ -52,15 +53,34 @@ class Pulsar:
         (manager,) = self._portal.call(lambda: (make(),))  # in a tuple, because the portal awaits what has __await__
         return self._stack.enter_context(self._portal.wrap_async_context_manager(manager))
 
-    def _connected(self) -> AbstractAsyncContextManager[Client]:
+    @asynccontextmanager
+    async def _connected(self) -> AsyncIterator[Client]:
         made = self._connection
-        return connect(
-            made.service_url,
-            admin_url=made.admin_url,
-            authentication=made.authentication(),
-            tls_trust_certs_file_path=made.trust_certs,
-            tls_allow_insecure_connection=made.allow_insecure,
-            tls_validate_hostname=made.validate_hostname,
-            connection_timeout=made.connection_timeout,
-            operation_timeout=made.operation_timeout,
-        )
+        async with _client(made) as client:
+            if made.admin is None or made.admin_url is None:
+                yield client
+                return
+            async with _client(made.admin) as other:  # it never connects to a broker
+                use_admin_of(client, other)
+                yield client
+
+
+def _client(made: ConnectionOptions) -> AbstractAsyncContextManager[Client]:
+    return connect(
+        made.service_url,
+        admin_url=made.admin_url,
+        authentication=made.authentication(),
+        tls_trust_certs_file_path=made.trust_certs,
+        tls_allow_insecure_connection=made.allow_insecure,
+        tls_validate_hostname=made.validate_hostname,
+        tls_certificate_file_path=made.certificate,
+        tls_private_key_file_path=made.key,
+        connection_timeout=made.connection_timeout,
+        operation_timeout=made.operation_timeout,
+        listener_name=made.listener,
+        max_lookup_redirects=made.max_redirects,
+        keep_alive_interval=made.keep_alive,
+        starting_backoff_interval=made.first_backoff,
+        max_backoff_interval=made.longest_backoff,
+        description=made.description,
+    )

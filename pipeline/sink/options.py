@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from pyspark.sql.types import StructType
 
 from pulsarium.pipeline.columns.names import TOPIC
+from pulsarium.pipeline.connector import PRODUCER
 from pulsarium.pipeline.options import ADMIN_URL, CONNECTION, BadOption, ConnectionOptions, Described, Options
 from pulsarium.proto.topic_name import SCALABLE
 
 if TYPE_CHECKING:  # `help` needs only the table
     from pulsarium.client import HashingScheme
-
-PREFIX = "pulsar.producer."
-_DELAY = PREFIX + "batchingMaxPublishDelayMicros"
 
 
 OPTIONS: Sequence[Described] = (
@@ -156,7 +154,7 @@ _ARGUMENTS = (
     ),
 )
 PRODUCER_OPTIONS: Sequence[Described] = tuple(
-    Described(PREFIX + each.name, each.default, "both", each.meaning) for each in _ARGUMENTS
+    Described(PRODUCER + each.name, each.default, "both", each.meaning) for each in _ARGUMENTS
 )
 
 
@@ -185,12 +183,8 @@ class SinkOptions:
     def of(given: Mapping[str, str]) -> SinkOptions:
         """Return the options, or raise `BadOption` for an invalid value or an unknown option."""
         options = Options(given)
-        if options.text(_DELAY) is not None:
-            raise BadOption(
-                f'option "{_DELAY}" has no effect, because a task sends its rows at once: remove the option'
-            )
         options.refuse_unknown(each.name for each in (*CONNECTION, *OPTIONS, *PRODUCER_OPTIONS))
-        read = {each.name: each.read(options, PREFIX + each.name, each.default) for each in _ARGUMENTS}
+        read = {each.name: each.read(options, PRODUCER + each.name, each.default) for each in _ARGUMENTS}
         words: dict[str, bool | None] = {"required": True, "off": False}
         required = None if options.text("deduplication") is None else options.choice("deduplication", words, "required")
         return SinkOptions(

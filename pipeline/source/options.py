@@ -112,15 +112,27 @@ OPTIONS: Sequence[Described] = (
         "(`__index` needs admin.url); Spark then requires "
         "spark.sql.python.filterPushdown.enabled=true, which `session()` sets",
     ),
+    Described(
+        "waitingForNonExistedTopic",
+        "false",
+        "both",
+        "whether `load()` waits until the topics exist, and looks every topicDiscoveryIntervalMs; false: it fails. A "
+        "topic that has no schema when it appears is read as bytes",
+    ),
     Described("pollTimeoutMs", "120000", "both", "how long a task waits for a message that the topic must have"),
     Described(
         "topicDiscoveryIntervalMs",
         "5000",
-        "stream",
-        "how often to look for new partitions, and for new topics of a pattern",
+        "both",
+        "how often a stream looks for new partitions, and for new topics of a pattern, and how often "
+        "waitingForNonExistedTopic looks",
     ),
     Described("pulsar.reader.receiverQueueSize", "1000", "both", "messages that a task requests in advance"),
 )
+
+
+LEAST_PAUSE = 0.1
+"""Seconds between two looks for a topic that does not exist."""
 
 
 def described(options: Sequence[Described]) -> str:
@@ -155,6 +167,7 @@ class SourceOptions:
     """Both in seconds."""
     receiver_queue_size: int
     push_filters: bool
+    waits_for_topics: bool
 
     @staticmethod
     def of(given: Mapping[str, str], *, streaming: bool = False) -> SourceOptions:
@@ -191,6 +204,7 @@ class SourceOptions:
             options.number("topicDiscoveryIntervalMs", 5000) / 1000,
             options.number("pulsar.reader.receiverQueueSize", 1000, least=1),
             options.flag("pushFilters", default=False),
+            options.flag("waitingForNonExistedTopic", default=False),
         )
 
     @property
@@ -204,7 +218,8 @@ class SourceOptions:
         """
         from pulsarium.pipeline.source.topics import columns_of
 
-        return columns_of(self.connection, self.topics, bytes_only=self.bytes_only)
+        look_again = max(self.discovery_interval, LEAST_PAUSE) if self.waits_for_topics else None
+        return columns_of(self.connection, self.topics, bytes_only=self.bytes_only, look_again=look_again)
 
     def new_subscription(self) -> str:
         """Return the subscription of a query without checkpoint. No other query has the same."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -17,10 +18,14 @@ from pulsarium.pipeline.columns.columns import Columns
 from pulsarium.pipeline.options import BadOption, ConnectionOptions, Options
 from pulsarium.pipeline.pulsar import Pulsar
 
+_logger = logging.getLogger(__name__)
+
 K = TypeVar("K")
 T = TypeVar("T")
 
 AT_ONCE = 16
+
+_sleep = anyio.sleep  # a test has another
 
 
 async def each(keys: Iterable[K], ask: Callable[[K], Awaitable[T]]) -> dict[K, T]:
@@ -113,13 +118,32 @@ async def _partitions(client: Client, name: str) -> Sequence[str]:
     return found
 
 
-def columns_of(connection: ConnectionOptions, topics: SourceTopics, *, bytes_only: bool) -> Columns:
+def columns_of(
+    connection: ConnectionOptions, topics: SourceTopics, *, bytes_only: bool, look_again: float | None = None
+) -> Columns:
     """Return the columns of the schema that all topics share.
 
-    Raise `NoSuchTopic`, and `BadOption` when the schemas differ.
+    With `look_again`, wait until the topics exist, and look for them after so many seconds. Raise `NoSuchTopic`, and
+    `BadOption` when the schemas differ.
     """
     with Pulsar(connection) as pulsar:
+        if look_again is not None:
+            pulsar.call(_exist, pulsar.client, topics, look_again)
         return Columns.of(pulsar.call(_common, pulsar.client, topics, bytes_only))
+
+
+async def _exist(client: Client, topics: SourceTopics, look_again: float) -> None:
+    """Wait until the topics exist."""
+    is_told = False
+    while True:
+        try:
+            await topics.find(client)
+            return
+        except NoSuchTopic as error:
+            if not is_told:
+                _logger.warning("%s: waiting until it does (waitingForNonExistedTopic)", error)
+                is_told = True
+        await _sleep(look_again)
 
 
 async def _common(client: Client, topics: SourceTopics, bytes_only: bool) -> SchemaInfo | None:

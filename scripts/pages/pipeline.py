@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from pulsarium.pipeline.connector import INSTEAD, NO_EFFECT
 from pulsarium.pipeline.options import CONNECTION, OF_KAFKA, Described
 from pulsarium.pipeline.sink.options import OPTIONS as SINK
 from pulsarium.pipeline.sink.options import PRODUCER_OPTIONS as PRODUCERS
@@ -27,6 +28,7 @@ def pipeline_page() -> str:
             *_table("`spark.read`, `spark.readStream`", reading),
             *_table("`df.write`, `df.writeStream`", SINK),
             *_table("Producers of `df.write`, `df.writeStream`", PRODUCERS),
+            *_of_connector(),
             *_of_kafka(),
             "",
         )
@@ -38,6 +40,32 @@ def _table(title: str, options: Iterable[Described]) -> Iterator[str]:
     for each in options:
         default = f"`{each.default}`" if each.default and " " not in each.default else each.default
         yield _row([f"`{each.name}`", default, each.used_by, each.meaning])
+
+
+def _of_connector() -> Iterator[str]:
+    yield from (
+        "",
+        "## Options of StreamNative's connector without effect",
+        "",
+        "The data source accepts these options. One warning names those that a query has.",
+        "",
+        _row(("option", "why")),
+        _row(("---", "---")),
+    )
+    for name, why in NO_EFFECT.items():
+        yield _row((f"`{name}`", why))
+    yield from (
+        "",
+        "## Options of StreamNative's connector with another name here",
+        "",
+        "The data source refuses these options, except with the accepted value.",
+        "",
+        _row(("option", "accepted value", "in its place")),
+        _row(("---", "---", "---")),
+    )
+    for name, each in INSTEAD.items():
+        accepted = f"`{each.harmless}`" if each.harmless else ""
+        yield _row((f"`{name}`", accepted, " ".join(each.text.split())))
 
 
 def _of_kafka() -> Iterator[str]:

@@ -37,6 +37,7 @@ def test_pages_show_the_programs_of_examples() -> None:
         "examples/python/outgrow.py",
         "examples/python/scalable.py",
         "examples/python/spark_connect.py",
+        "examples/python/spark_from_connector.py",
         "examples/python/spark_read.py",
         "examples/python/spark_read_stream.py",
         "examples/python/spark_write.py",

@@ -67,3 +67,9 @@ def test_no_thread_stays_where_nobody_listens(topic: str) -> None:
     with pytest.raises(PulsarError), Pulsar(NOBODY) as pulsar:
         pulsar.enter(lambda: pulsar.client.create_producer(topic))
     assert set(threading.enumerate()) <= before
+
+
+def test_calls_of_the_rest_api_use_a_connection_of_their_own(broker: Address) -> None:
+    own = ConnectionOptions(broker.service_url, broker.admin_url)
+    with Pulsar(ConnectionOptions(broker.service_url, "http://127.0.0.1:1", admin=own)) as pulsar:
+        assert "public" in pulsar.call(pulsar.client.admin.tenants.get_tenants)

@@ -64,3 +64,10 @@ def test_the_spark_examples_of_the_readme_run(
         values.append(reader.read_next(timeout_millis=30_000).data())
     client.close()
     assert sorted(values) == [b"A PEAR", b"THREE APPLES"]
+
+
+def test_the_example_for_programs_of_streamnatives_connector_runs(
+    run: Callable[[str], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    run("spark_from_connector.py")
+    assert "ADA" in capsys.readouterr().out

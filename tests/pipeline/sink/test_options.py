@@ -63,10 +63,6 @@ def test_as_the_connector_and_java_name_them() -> None:
         ({"pulsar.producer.compressionType": "RAR"}, "compressionType"),
         ({"pulsar.producer.maxPendingMessages": "0"}, "maxPendingMessages"),
         ({"pulsar.producer.blockIfQueueFull": "false"}, "must be true: a task waits"),
-        (
-            {"pulsar.producer.batchingMaxPublishDelayMicros": "1000"},
-            "has no effect, because a task sends its rows at once",
-        ),
         ({"replayOrder": "random"}, "replayOrder"),
         ({"deduplication": "on"}, "required, off"),
         ({"schemaType": "protobuf"}, "schemaType"),

@@ -6,11 +6,13 @@ import json
 import pickle
 from collections.abc import Callable, Iterator
 
+import anyio
+import anyio.to_thread
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, ReadMaxRows
 
 from pulsarium.pipeline.options import BadOption
-from pulsarium.pipeline.source import offsets, subscription
+from pulsarium.pipeline.source import offsets, subscription, topics
 from pulsarium.pipeline.source.cutting import Cutting
 from pulsarium.pipeline.source.losses import DataLoss
 from pulsarium.pipeline.source.offsets import Offset, TopicOffset, decode
@@ -248,6 +250,23 @@ def test_a_deleted_topic_fails_its_stream_and_does_not_come_back(broker: Address
     with pytest.raises(NoSuchTopic, match=f"{topic} does not exist"):
         reader.latestOffset(end, ReadAllAvailable())
     assert topic not in admin(broker, lambda found: found.topics.get_list("public/default"))
+
+
+def test_a_stream_waits_for_a_topic_that_does_not_exist_yet(
+    broker: Address, topic: str, stream: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+
+    async def wait(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 2:
+            await anyio.to_thread.run_sync(publish, broker, topic, numbers(3))
+
+    monkeypatch.setattr(topics, "_sleep", wait)
+    reader = stream(waitingForNonExistedTopic=True, topicDiscoveryIntervalMs=7000)
+    assert waits == [7.0, 7.0]
+    _, parts = micro_batch(reader, reader.initialOffset())
+    assert flat(parts) == numbers(3)
 
 
 # ---- the subscription
