@@ -48,6 +48,7 @@ class ProxyOptions:
     tls: ProxyTls = field(default_factory=ProxyTls)
     lab_dir: Path | None = None
     insecure: bool = False
+    allowed_hosts: frozenset[str] = frozenset()  # names of the proxy, and of sites, that browsers may use
     sure: bool = False  # that the broker is not one of production
 
 
@@ -86,7 +87,8 @@ async def open_proxy(
     `ConfigError` when the file cannot be written.
     """
     connections = ProxiedConnections()
-    serving = ServeOptions(config=Config(bindAddress=options.host), lab_dir=options.lab_dir)
+    config = Config(bindAddress=options.host, httpAllowedHosts=options.allowed_hosts)
+    serving = ServeOptions(config=config, lab_dir=options.lab_dir)
     with bind(options.host, options.http_port, "--http-port") as http:
         async with open_core(serving, connections=connections) as stand_in, trio.open_nursery() as nursery:
             lab = stand_in.cluster.attached(Lab)

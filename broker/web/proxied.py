@@ -49,6 +49,9 @@ class ProxySite(Site):
         self._insecure = insecure
 
     async def answer(self, request: HttpRequest, until_sent: ExitStack) -> HttpReply:
+        refusal = self.refusal(request, request.method)
+        if refusal is not None:
+            return refusal
         if request.path.startswith("/lab/"):
             found = self._resources.find(request.path)
             if found is None:

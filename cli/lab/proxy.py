@@ -35,6 +35,12 @@ _OPTIONS: Final = (
     network("--client-key", type=FILE, metavar="FILE", help="Key of --client-cert, if it is in another file."),
     network("--insecure", is_flag=True, help="Trust the certificate of any broker."),
     network(
+        "--allow-host",
+        multiple=True,
+        metavar="HOST",
+        help="Answer HTTP for this name of the proxy, and for pages of this site. Repeat the option for several.",
+    ),
+    network(
         "--yes-not-production",
         "sure",
         is_flag=True,
@@ -81,6 +87,7 @@ def options_of(
     client_cert: Path | None = None,
     client_key: Path | None = None,
     insecure: bool = False,
+    allow_host: tuple[str, ...] = (),
     **others: Any,
 ) -> ProxyOptions:
     """Return the options of a proxy. Raise `RequestRefused` for a URL or a file that cannot be used."""
@@ -103,7 +110,10 @@ def options_of(
     except OSError as error:  # ssl.SSLError is one
         raise RequestRefused(f"a certificate or a key cannot be used: {error}; pass files in PEM") from None
     tls = ProxyTls(to_brokers, to_clients)
-    return ProxyOptions(upstream=upstream, admin_url=admin_url, tls=tls, insecure=insecure, **others)
+    hosts = frozenset(allow_host)
+    return ProxyOptions(
+        upstream=upstream, admin_url=admin_url, tls=tls, insecure=insecure, allowed_hosts=hosts, **others
+    )
 
 
 def warn_of_production(options: ProxyOptions) -> None:

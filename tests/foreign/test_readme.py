@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from textwrap import dedent
 from types import MappingProxyType
 
 import pytest
@@ -18,7 +19,7 @@ from .conftest import Launch
 from .toolchains import GO, JAVA, require
 
 ROOT = Path(__file__).parents[2]
-EXAMPLE = re.compile(r"<!-- example: (?P<file>\S+) -->\n```\w+\n(?P<code>.*?)^```", re.M | re.S)
+EXAMPLE = re.compile(r"^ *<!-- example: (?P<file>\S+) -->\n *```\w+\n(?P<code>.*?)^ *```", re.M | re.S)
 SECONDS = 400  # the Go compiler is slow with an empty cache on a busy machine
 
 
@@ -27,7 +28,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROO
 
 def test_pages_show_the_programs_of_examples() -> None:
     """A program that a page shows is also a file of examples/ or helpers/, with the same text, which a test runs."""
-    shown = [(found["file"], found["code"]) for page in PAGES for found in EXAMPLE.finditer(page.read_text())]
+    shown = [(found["file"], dedent(found["code"])) for page in PAGES for found in EXAMPLE.finditer(page.read_text())]
     assert sorted({file for file, _ in shown}) == [
         "examples/go/hello.go",
         "examples/java/Hello.java",

@@ -50,7 +50,8 @@ class Behind:
 @asynccontextmanager
 async def behind(**options: Any) -> AsyncIterator[Behind]:
     """Serve a broker and a proxy in front of it until the block ends."""
-    serve = ServeOptions(config=Config(brokerServicePort=0, webServicePort=0))
+    every_host = frozenset({"*"})  # so that only the proxy refuses pages of strangers
+    serve = ServeOptions(config=Config(brokerServicePort=0, webServicePort=0, httpAllowedHosts=every_host))
     with trio.fail_after(HANGS):
         async with open_broker(serve) as running, in_front_of(running.service_url, running.admin_url, **options) as it:
             it.broker = running

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import http.client
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import trio
@@ -82,6 +84,30 @@ async def test_http_goes_on_to_the_broker_and_lookups_lead_back_to_the_proxy() -
         wire = await it.dial(found["brokerUrl"])
         await wire.connect()
         assert len([*it.lab.taps.connections.all()]) == 1
+
+
+@pytest.mark.parametrize("path", ["/lab/faults", "/admin/v2/tenants/stolen"])
+@pytest.mark.parametrize(
+    "headers", [{"Origin": "https://evil.example"}, {"Host": "evil.example"}, {"Sec-Fetch-Site": "cross-site"}], ids=str
+)
+async def test_a_page_of_a_stranger_reaches_neither_the_lab_nor_the_broker(path: str, headers: dict[str, str]) -> None:
+    async with behind() as it:
+        assert await trio.to_thread.run_sync(status_of, it.proxy.admin_url, path, headers) == 403
+        assert "stolen" not in await call(it, "GET", "/admin/v2/tenants")
+
+
+async def test_a_name_of_the_proxy_that_is_allowed_is_answered() -> None:
+    named = {"Host": "proxy.example"}
+    async with behind(allowed_hosts=frozenset({"proxy.example"})) as it:
+        assert await trio.to_thread.run_sync(status_of, it.proxy.admin_url, "/lab/nothing", named) == 501
+
+
+def status_of(url: str, path: str, headers: dict[str, str]) -> int:
+    """Return the status of a POST with these headers."""
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=HANGS)
+    with closing(connection):
+        connection.request("POST", path, b"{}", {"Content-Type": "application/json", **headers})
+        return connection.getresponse().status
 
 
 async def test_clients_of_a_cluster_stay_on_the_proxy() -> None:
