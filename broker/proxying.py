@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -45,6 +45,7 @@ class ProxyOptions:
     host: str = "127.0.0.1"
     port: int = 0
     http_port: int = 0
+    toxiproxy_port: int | None = None  # of Toxiproxy's control API; None: no such API
     tls: ProxyTls = field(default_factory=ProxyTls)
     lab_dir: Path | None = None
     insecure: bool = False
@@ -55,12 +56,13 @@ class ProxyOptions:
 class RunningProxy:
     """A proxy that answers on its ports."""
 
-    def __init__(self, stand_in: Broker, service_url: str, admin_url: str) -> None:
+    service_url_tls = admin_url_tls = None
+
+    def __init__(self, stand_in: Broker, service_url: str, admin_url: str, toxiproxy_url: str | None = None) -> None:
         self.broker = stand_in
         self.service_url = service_url
         self.admin_url = admin_url
-
-    service_url_tls = admin_url_tls = toxiproxy_url = None
+        self.toxiproxy_url = toxiproxy_url
 
     @property
     def brokers(self) -> list[RunningProxy]:
@@ -89,7 +91,10 @@ async def open_proxy(
     connections = ProxiedConnections()
     config = Config(bindAddress=options.host, httpAllowedHosts=options.allowed_hosts)
     serving = ServeOptions(config=config, lab_dir=options.lab_dir)
-    with bind(options.host, options.http_port, "--http-port") as http:
+    with ExitStack() as stack:
+        http = stack.enter_context(bind(options.host, options.http_port, "--http-port"))
+        port = options.toxiproxy_port
+        control = None if port is None else stack.enter_context(bind(options.host, port, "--toxiproxy-port"))
         async with open_core(serving, connections=connections) as stand_in, trio.open_nursery() as nursery:
             lab = stand_in.cluster.attached(Lab)
             forbidden = "" if options.sure or options.upstream.looks_like_a_test else FORBIDDEN.format(options.upstream)
@@ -112,7 +117,13 @@ async def open_proxy(
             through = partial(proxy.through, options.host)
             site = ProxySite(stand_in, options.admin_url, through, insecure=options.insecure)
             await nursery.start(serve_http, site, http)
-            yield RunningProxy(stand_in, service_url, f"http://{url_host(options.host)}:{number}")
+            toxiproxy_url = None
+            if control is not None:
+                from pulsarium.broker.web.toxiproxy import serve_toxiproxy
+
+                await nursery.start(serve_toxiproxy, stand_in, control)
+                toxiproxy_url = f"http://{url_host(options.host)}:{control.getsockname()[1]}"
+            yield RunningProxy(stand_in, service_url, f"http://{url_host(options.host)}:{number}", toxiproxy_url)
             site.stop()
             with trio.move_on_after(LAST_WORDS):
                 await connections.none()

@@ -28,6 +28,12 @@ _OPTIONS: Final = (
     network(
         "--http-port", type=PORT, default=0, metavar="N", help="Listen for HTTP on this port.  [default: a free one]"
     ),
+    network(
+        "--toxiproxy-port",
+        type=PORT,
+        metavar="N",
+        help="Answer Toxiproxy's control API on this port; 0: a free one.  [default: no such API]",
+    ),
     network("--tls-cert", type=FILE, metavar="FILE", help="Serve clients over TLS only, with this certificate (PEM)."),
     network("--tls-key", type=FILE, metavar="FILE", help="Key of --tls-cert, if it is in another file."),
     network("--trust-certs", type=FILE, metavar="FILE", help="Trust brokers with certificates of this authority."),
@@ -88,11 +94,13 @@ def options_of(
     client_key: Path | None = None,
     insecure: bool = False,
     allow_host: tuple[str, ...] = (),
+    toxiproxy_port: int | None = None,
+    sure: bool = False,
     **others: Any,
 ) -> ProxyOptions:
     """Return the options of a proxy. Raise `RequestRefused` for a URL or a file that cannot be used."""
     from pulsarium.broker.lab.proxy.upstream import ProxyTls, Upstream, context_to_brokers, context_to_clients
-    from pulsarium.broker.proxying import ProxyOptions
+    from pulsarium.broker.proxying import FORBIDDEN, ProxyOptions
 
     if admin_url is not None and not admin_url.startswith(("http://", "https://")):
         raise RequestRefused(f"--admin-url {admin_url}: http://HOST:PORT or https://HOST:PORT is wanted")
@@ -110,9 +118,17 @@ def options_of(
     except OSError as error:  # ssl.SSLError is one
         raise RequestRefused(f"a certificate or a key cannot be used: {error}; pass files in PEM") from None
     tls = ProxyTls(to_brokers, to_clients)
-    hosts = frozenset(allow_host)
+    if toxiproxy_port is not None and not (sure or upstream.looks_like_a_test):
+        raise RequestRefused(f"--toxiproxy-port: {FORBIDDEN.format(upstream)}")
     return ProxyOptions(
-        upstream=upstream, admin_url=admin_url, tls=tls, insecure=insecure, allowed_hosts=hosts, **others
+        upstream=upstream,
+        admin_url=admin_url,
+        tls=tls,
+        insecure=insecure,
+        allowed_hosts=frozenset(allow_host),
+        toxiproxy_port=toxiproxy_port,
+        sure=sure,
+        **others,
     )
 
 

@@ -37,6 +37,7 @@ def test_the_proxy_runs_until_a_signal(tmp_path: Path) -> None:
         (["pulsar://h:1", "--tls-key", "{here}"], "--tls-key: name the certificate, too"),
         (["pulsar://h:1", "--tls-cert", "{here}"], "a certificate or a key cannot be used"),
         (["pulsar+ssl://h:1", "--trust-certs", "{here}"], "a certificate or a key cannot be used"),
+        (["pulsar://8.8.8.8", "--toxiproxy-port", "0"], "--toxiproxy-port: pulsar://8.8.8.8:6650 may be production"),
     ],
 )
 def test_the_proxy_refuses_what_cannot_be(arguments: list[str], words: str) -> None:

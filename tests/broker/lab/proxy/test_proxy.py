@@ -110,6 +110,18 @@ def status_of(url: str, path: str, headers: dict[str, str]) -> int:
         return connection.getresponse().status
 
 
+async def test_toxics_act_on_the_way_to_the_proxy() -> None:
+    async with behind(toxiproxy_port=0) as it:
+        api = Http(str(it.proxy.toxiproxy_url))
+        made = {"name": "p", "upstream": it.proxy.service_url.removeprefix("pulsar://")}
+        listen = (await trio.to_thread.run_sync(api.call, "POST", "/proxies", made))["listen"]
+        wire = await it.dial(f"pulsar://{listen}")
+        await wire.connect()
+        await trio.to_thread.run_sync(api.call, "POST", "/proxies/p", {"enabled": False})
+        with suppress(trio.BrokenResourceError):
+            assert await wire.stream.receive_some(1) == b""
+
+
 async def test_clients_of_a_cluster_stay_on_the_proxy() -> None:
     """A broker that an answer names gets a port of the proxy."""
     answers = [
