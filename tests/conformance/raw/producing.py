@@ -40,6 +40,7 @@ class Producer:
         self._changed = threading.Condition()
         self.closed = False
         self.fenced = False
+        self._met_sealed = False
         self.watched = Watched(client, topic)
         if self._access and "lazy-exclusive" not in client.bugs:
             for each in self.watched.active():
@@ -85,8 +86,9 @@ class Producer:
         sealed = any(not each.open or each.segment not in known for each in self._producers.values())
         if sealed and "drops-unconfirmed" in self._client.bugs:
             return []
-        if sealed and "overtakes" in self._client.bugs:
-            left = left[::-1]
+        self._met_sealed |= sealed
+        if self._met_sealed and "overtakes" in self._client.bugs:  # from then on, so that the kit sees it in each run
+            left = sorted(left, key=lambda each: each[0], reverse=True)
         try:
             for number, message in left:
                 producer = self._open(self._segment(message, active))
@@ -116,8 +118,7 @@ class Producer:
         bugs = self._client.bugs
         if "drops-unconfirmed" in bugs and len(used) == len(left):
             return []
-        if "overtakes" in bugs:
-            lost.reverse()
+        self._met_sealed |= bool(lost)
         return lost
 
     def _segment(self, message: Any, active: list[Any]) -> Any:
