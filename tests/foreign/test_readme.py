@@ -78,7 +78,7 @@ def output(
 
 
 BLOCK = re.compile(r"^```bash\n(.*?)^```", re.M | re.S)
-COMMAND = re.compile(r"^pulsarium ((?:admin|client|fault|clock|why|mask|state|capture|lint) .*)$", re.M)
+COMMAND = re.compile(r"^(?:pulsarium (?:admin|client|fault|clock|why|mask|state|capture|lint)|echo) .*$", re.M)
 
 
 @pytest.mark.parametrize(
@@ -90,8 +90,9 @@ def test_commands_of_a_page_succeed_in_its_order(page: str, launch: Launch, tmp_
     where = {"PULSARIUM_ADMIN_URL": broker.admin_url, "PULSARIUM_SERVICE_URL": broker.service_url}
     lines = [line for block in BLOCK.findall((ROOT / page).read_text()) for line in COMMAND.findall(block)]
     assert lines
+    pulsarium = shlex.join([sys.executable, "-P", "-m", "pulsarium"])
     for line in lines:
-        output([sys.executable, "-P", "-m", "pulsarium", *shlex.split(line, comments=True)], tmp_path, where)
+        output(["bash", "-c", re.sub("^pulsarium", lambda _: pulsarium, line)], tmp_path, where)
 
 
 @pytest.mark.parametrize("program", ["examples/python/hello.py"], indirect=True)
