@@ -525,7 +525,7 @@ def stock_backlog_quota(s: Recorder) -> None:
         a.prod(t, ord(pol[9]), pol)
         for i in range(4):
             a.payload(ord(pol[9]), i, "x" * 400)
-        s.settle(2500, 3)
+        s.sleep(2.75)  # until after a PING, and for less than the 3 s after CLOSE_PRODUCER in which a SEND is ignored
         a.prod(t, ord(pol[9]) + 1, pol + "2")
         a.payload(ord(pol[9]), 9, "x", t=1)
 
