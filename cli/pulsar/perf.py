@@ -128,6 +128,11 @@ def _say_no_histogram(_ctx: click.Context, param: click.Parameter, file: str | N
         click.echo(f"{param.opts[0]} {file} has no effect here: the last lines have the latencies", err=True)
 
 
+def _say_no_effect(_ctx: click.Context, param: click.Parameter, given: str | None) -> None:
+    if given is not None:
+        click.echo(f"{param.opts[-1]} has no effect here: one thread with one connection does the work", err=True)
+
+
 _transactions = together(
     click.option("-txn", "--txn-enable", hidden=True, is_flag=True, expose_value=False, callback=_refuse_transactions),
     *(
@@ -149,8 +154,8 @@ _common = together(
     click.option("-m", "--num-messages", type=click.IntRange(0), default=0, help="End after N messages; 0: never."),
     click.option("-time", "--test-duration", type=click.IntRange(0), default=0, help="End after N seconds; 0: never."),
     click.option("-i", "--stats-interval-seconds", type=click.IntRange(1), default=10, help="Seconds between reports."),
-    click.option("-c", "--max-connections", hidden=True, expose_value=False),
-    click.option("-ioThreads", "--num-io-threads", hidden=True, expose_value=False),
+    click.option("-c", "--max-connections", hidden=True, expose_value=False, callback=_say_no_effect),
+    click.option("-ioThreads", "--num-io-threads", hidden=True, expose_value=False, callback=_say_no_effect),
     click.option("--histogram-file", hidden=True, expose_value=False, callback=_say_no_histogram),
     _transactions,
 )
@@ -190,7 +195,7 @@ def perf() -> None:
 @click.option(
     "-mk", "--message-key-generation-mode", type=click.Choice([*filter(None, _KEYS)]), help="Give each message a key."
 )
-@click.option("-threads", "--num-test-threads", hidden=True, expose_value=False)
+@click.option("-threads", "--num-test-threads", hidden=True, expose_value=False, callback=_say_no_effect)
 def produce(**asked: Any) -> None:
     """Publish messages of the same contents."""
     from pulsarium.client import CompressionType

@@ -129,6 +129,12 @@ def test_a_histogram_that_is_not_written_is_told(program: Program, topic: str, t
     assert not file.exists()
 
 
+@pytest.mark.parametrize("option", ["--max-connections", "--num-io-threads", "--num-test-threads"])
+def test_an_option_about_threads_is_told_to_have_no_effect(program: Program, topic: str, option: str) -> None:
+    _, err = program.said("produce", "-m", "1", option, "4", topic)
+    assert err == f"{option} has no effect here: one thread with one connection does the work\n"
+
+
 def test_the_lines_are_those_of_pulsar_perf() -> None:
     now = [100.0]
     tally = Tally("produced", 0, lambda: now[0])
