@@ -23,15 +23,15 @@ from pulsarium.broker.lab.proxy.masks import ProxyMasks
 from pulsarium.broker.lab.proxy.proxy import ProxiedConnections, Proxy
 from pulsarium.broker.lab.proxy.upstream import ProxyTls, Upstream
 from pulsarium.broker.net.accepting import PortInUse
-from pulsarium.broker.server import bind, open_core, url_host
+from pulsarium.broker.server import bind, open_core, open_toxiproxy, url_host
 from pulsarium.broker.web.http.server import serve_http
 from pulsarium.broker.web.proxied import ProxySite
 
 LAST_WORDS: Final = 0.3  # seconds for connections to end when the proxy ends
+MAY_BE_PRODUCTION: Final = "{} may be production, because it is neither on this machine nor in a private network"
 FORBIDDEN: Final = (
-    "{} may be production, because it is neither on this machine nor in a private network: faults and masks are "
-    "refused, and captures, the linter and rules that observe work; if it is a test cluster, start the proxy with "
-    "--yes-not-production"
+    f"{MAY_BE_PRODUCTION}: faults and masks are refused, and captures, the linter and rules that observe work; if it "
+    "is a test cluster, start the proxy with --yes-not-production"
 )
 """Why a proxy refuses to change anything."""
 
@@ -117,12 +117,7 @@ async def open_proxy(
             through = partial(proxy.through, options.host)
             site = ProxySite(stand_in, options.admin_url, through, insecure=options.insecure)
             await nursery.start(serve_http, site, http)
-            toxiproxy_url = None
-            if control is not None:
-                from pulsarium.broker.web.toxiproxy import serve_toxiproxy
-
-                await nursery.start(serve_toxiproxy, stand_in, control)
-                toxiproxy_url = f"http://{url_host(options.host)}:{control.getsockname()[1]}"
+            toxiproxy_url = await open_toxiproxy(stand_in, control, nursery, options.host)
             yield RunningProxy(stand_in, service_url, f"http://{url_host(options.host)}:{number}", toxiproxy_url)
             site.stop()
             with trio.move_on_after(LAST_WORDS):

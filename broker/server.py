@@ -264,12 +264,7 @@ async def open_broker(
             running = [RunningBroker(broker, ports, nursery) for broker, ports in brokers]
             for each in running:
                 await nursery.start(partial(each.serve, web_when_asked=web_when_asked))
-            toxiproxy_url = None
-            if control is not None:
-                from pulsarium.broker.web.toxiproxy import serve_toxiproxy
-
-                await nursery.start(serve_toxiproxy, first, control)
-                toxiproxy_url = f"http://{url_host(options.host)}:{_number(control)}"
+            toxiproxy_url = await open_toxiproxy(first, control, nursery, options.host)
             with watched(first.cluster.turn.stalls):  # while clients can wait
                 yield RunningCluster(running, toxiproxy_url)
             nursery.cancel_scope.cancel()
@@ -297,6 +292,16 @@ async def begin_with(lab: Lab, options: ServeOptions) -> None:
             await lab.state.seed(options.seed)
     except ValueError as error:
         raise ConfigError("--seed", "", str(error)) from None
+
+
+async def open_toxiproxy(broker: Broker, control: socket.socket | None, nursery: trio.Nursery, host: str) -> str | None:
+    """Serve Toxiproxy's control API on a listening socket, and return its URL. Without a socket, return None."""
+    if control is None:
+        return None
+    from pulsarium.broker.web.toxiproxy import serve_toxiproxy
+
+    await nursery.start(serve_toxiproxy, broker, control)
+    return f"http://{url_host(host)}:{_number(control)}"
 
 
 @asynccontextmanager

@@ -5,48 +5,24 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cached_property, partial
+from functools import partial
 
 from pulsarium.broker.lab.proxy.upstream import Upstream
 from pulsarium.broker.proxying import ProxyOptions, open_proxy
-from pulsarium.broker.testing.http import Http
-from pulsarium.broker.testing.linter import CaptureLinter
-from pulsarium.broker.testing.remote_lab import RemoteCaptures, RemoteFaults, RemoteMasks
+from pulsarium.broker.testing.remote_lab import RemoteTaps
 from pulsarium.broker.testing.thread import LoopThread
 
 
-class PulsarProxy:
+class PulsarProxy(RemoteTaps):
     """A proxy that runs. Its faults, masks and captures are those of `PulsarBroker`."""
 
     def __init__(self, service_url: str, admin_url: str) -> None:
-        self._http = Http(admin_url)
+        super().__init__(admin_url)
         self.service_url = service_url
-        """The URL for clients."""
-        self.admin_url = self._http.url
-        """The URL http://host:port, of the lab and of the broker's admin API."""
+        """The URL for clients. `admin_url` has the lab of the proxy, and the broker's admin API."""
 
     def __repr__(self) -> str:
         return f"<proxy at {self.service_url} and {self.admin_url}>"
-
-    @cached_property
-    def faults(self) -> RemoteFaults:
-        """Return the rules that this run adds."""
-        return RemoteFaults(self._http)
-
-    @cached_property
-    def masks(self) -> RemoteMasks:
-        """Return the masks that this run adds."""
-        return RemoteMasks(self._http)
-
-    @cached_property
-    def captures(self) -> RemoteCaptures:
-        """Return the captures that this run starts."""
-        return RemoteCaptures(self._http)
-
-    @cached_property
-    def linter(self) -> CaptureLinter:
-        """Return a linter that finds mistakes of clients, in a capture of its own."""
-        return CaptureLinter(self.captures)
 
 
 @contextmanager

@@ -14,9 +14,8 @@ from pulsarium.broker.lab.state import SeedError
 from pulsarium.broker.lab.why import NotThere, Why, WhyError
 from pulsarium.broker.storage.interface import StorageError
 from pulsarium.broker.testing.checker import BrokerChecker
-from pulsarium.broker.testing.http import NOT_FOUND, Http, RemoteRefusal
-from pulsarium.broker.testing.linter import CaptureLinter
-from pulsarium.broker.testing.remote_lab import RemoteCaptures, RemoteClock, RemoteFaults, RemoteMasks
+from pulsarium.broker.testing.http import NOT_FOUND, RemoteRefusal
+from pulsarium.broker.testing.remote_lab import RemoteClock, RemoteTaps
 from pulsarium.proto.topic_name import TopicName
 
 ONLY_HERE: Final = (
@@ -37,16 +36,14 @@ class NotOverHttp(AttributeError):
     """A method that only a broker in the test's own process has. The text says what to do instead."""
 
 
-class RemoteBroker:
+class RemoteBroker(RemoteTaps):
     """A broker that runs elsewhere, and that other tests may use at the same time.
 
     Methods of `PulsarBroker` that need the broker's own process raise `NotOverHttp`.
     """
 
     def __init__(self, admin_url: str) -> None:
-        self._http = Http(admin_url)
-        self.admin_url = self._http.url
-        """The URL http://host:port."""
+        super().__init__(admin_url)
         try:
             self._http.call("GET", "/lab/clock")
         except RemoteRefusal as refused:
@@ -68,21 +65,6 @@ class RemoteBroker:
         return RemoteClock(self._http)
 
     @cached_property
-    def masks(self) -> RemoteMasks:
-        """Return the masks that this run adds. They act on all connections that match."""
-        return RemoteMasks(self._http)
-
-    @cached_property
-    def captures(self) -> RemoteCaptures:
-        """Return the captures that this run starts."""
-        return RemoteCaptures(self._http)
-
-    @cached_property
-    def linter(self) -> CaptureLinter:
-        """Return a linter that finds mistakes of clients, in a capture of its own."""
-        return CaptureLinter(self.captures)
-
-    @cached_property
     def checker(self) -> BrokerChecker:
         """Return the checker that compares what clients experience with the promises of Pulsar."""
         settings = self._http.call("GET", "/admin/v2/brokers/configuration/runtime")
@@ -98,11 +80,6 @@ class RemoteBroker:
             return Why(**self._http.call("GET", "/lab/why", query=query))
         except RemoteRefusal as refused:
             raise (NotThere if refused.status == NOT_FOUND else WhyError)(str(refused)) from None
-
-    @cached_property
-    def faults(self) -> RemoteFaults:
-        """Return the rules that this run adds. Name the topic, because other tests have connections."""
-        return RemoteFaults(self._http)
 
     def assert_produced(self, topic: str, expected: int | Sequence[bytes | str], *, timeout: float = TIMEOUT) -> None:
         """Assert that the topic has exactly this number of messages, or these values in this order.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self, Unpack
 
@@ -22,6 +23,7 @@ from pulsarium.broker.lab.masks import Mask
 from pulsarium.broker.lab.steering import ClockError
 from pulsarium.broker.testing.faults import NamespaceFaults
 from pulsarium.broker.testing.http import NOT_FOUND, Http, RemoteRefusal
+from pulsarium.broker.testing.linter import CaptureLinter
 from pulsarium.capture.file import CaptureReader, CaptureRecord, EventKind
 
 FAULTS, MASKS = "/lab/faults", "/lab/masks"
@@ -326,3 +328,32 @@ class RemoteCaptures:
     def running(self) -> Sequence[RemoteCapture]:
         """Return the captures of this test that run."""
         return [each for each in self._started if each.running]
+
+
+class RemoteTaps:
+    """The part of a lab over HTTP that needs connections only, so that a broker and a proxy have it."""
+
+    def __init__(self, admin_url: str) -> None:
+        self._http = Http(admin_url)
+        self.admin_url = self._http.url
+        """The URL http://host:port."""
+
+    @cached_property
+    def faults(self) -> RemoteFaults:
+        """Return the rules that this run adds. Name the topic, because other tests have connections."""
+        return RemoteFaults(self._http)
+
+    @cached_property
+    def masks(self) -> RemoteMasks:
+        """Return the masks that this run adds. They act on all connections that match."""
+        return RemoteMasks(self._http)
+
+    @cached_property
+    def captures(self) -> RemoteCaptures:
+        """Return the captures that this run starts."""
+        return RemoteCaptures(self._http)
+
+    @cached_property
+    def linter(self) -> CaptureLinter:
+        """Return a linter that finds mistakes of clients, in a capture of its own."""
+        return CaptureLinter(self.captures)

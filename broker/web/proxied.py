@@ -48,15 +48,12 @@ class ProxySite(Site):
         self._through = through
         self._insecure = insecure
 
-    async def answer(self, request: HttpRequest, until_sent: ExitStack) -> HttpReply:
-        refusal = self.refusal(request, request.method)
-        if refusal is not None:
-            return refusal
+    async def routed(self, request: HttpRequest, until_sent: ExitStack) -> HttpReply:
         if request.path.startswith("/lab/"):
             found = self._resources.find(request.path)
             if found is None:
                 return reason(501, ONLY_A_BROKER.format(path=request.path))
-            return await super().answer(request, until_sent)
+            return await super().routed(request, until_sent)
         if self._admin_url is None:
             return reason(503, "this proxy knows no HTTP of the broker: start it with pulsarium proxy --admin-url URL")
         try:

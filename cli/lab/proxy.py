@@ -136,10 +136,12 @@ def warn_of_production(options: ProxyOptions) -> None:
     """Warn when the broker does not look like one of a test cluster."""
     if options.upstream.looks_like_a_test:
         return
+    from pulsarium.broker.proxying import MAY_BE_PRODUCTION
+
     allowed = "faults and masks are allowed" if options.sure else "faults and masks are refused"
     click.echo(
-        f"warning: {options.upstream} may be production, because it is neither on this machine nor in a private "
-        f"network; faults lose, repeat, delay and corrupt messages of all clients of this proxy; {allowed}",
+        f"warning: {MAY_BE_PRODUCTION.format(options.upstream)}; faults lose, repeat, delay and corrupt messages of "
+        f"all clients of this proxy; {allowed}",
         err=True,
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from pulsarium.rest.why.facts import Facts
@@ -21,15 +22,20 @@ class Explained:
     facts: Facts
     findings: tuple[Finding, ...]
 
+    @cached_property
+    def state(self) -> State:
+        """Return the state of the subscription."""
+        return State(self.facts)
+
     @property
     def backlog(self) -> int:
         """Return the entries that are not acknowledged."""
-        return State(self.facts).backlog
+        return self.state.backlog
 
     @property
     def unacked(self) -> int:
         """Return what consumers have and did not acknowledge."""
-        return State(self.facts).unacked
+        return self.state.unacked
 
     @property
     def reason(self) -> str:
@@ -44,8 +50,8 @@ class Explained:
         if self.findings:
             return self.findings[0].text
         if not self.backlog:
-            return _nothing_left(self.facts)
-        quiet = State(self.facts).quiet_ms
+            return _nothing_left(self.state)
+        quiet = self.state.quiet_ms
         since = "" if quiet is None or quiet > 86_400_000 else f": it moved {max(0, quiet) / 1000:.0f} s ago"
         return f"no counter says that the subscription is stuck{since}"
 
@@ -91,13 +97,12 @@ def _row(answer: Explained) -> dict[str, Any]:
     }
 
 
-def _nothing_left(facts: Facts) -> str:
-    if not facts.subscription:
+def _nothing_left(state: State) -> str:
+    if not state.facts.subscription:
         return "the topic has no subscription"
-    state = State(facts)
     text = "everything was acknowledged"
     if expired := state.count("totalMsgExpired"):
         text += f"; {expired} messages expired without a consumer"
     if not state.consumers:
         text += "; no consumer is connected"
-    return text if facts.stats.get("publishers") else f"{text}; no producer is connected"
+    return text if state.topic.get("publishers") else f"{text}; no producer is connected"

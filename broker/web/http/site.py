@@ -89,29 +89,26 @@ class Site:
 
         `until_sent` holds resources that the answer needs.
         """
+        if request.head_size > self.broker.config.httpMaxRequestHeaderSize:
+            return page(431, NAMES[431], request.path, "", {"Connection": "close"})
         sockets = self._sockets if self._sockets is not None and self._sockets.serves(request.path) else None
-        # a page may read and write a WebSocket of another site, so its GET is no harmless one
-        refusal = self.refusal(request, request.method if sockets is None else UPGRADE)
-        if refusal is not None:
-            return refusal
+        try:
+            # a page may read and write a WebSocket of another site, so its GET is no harmless one
+            self._guard.check(request.method if sockets is None else UPGRADE, request.path, request.headers)
+        except AdminError as error:
+            log.warning("refused a request", peer=request.caller.host, path=request.path, reason=error.reason)
+            return replace(reason(error.status, error.reason), headers={"Connection": "close"})
         if not request.path.startswith(OWN) and not self._limit.admits():
             return page(429, NAMES[429], request.path, request.headers.get("accept", ""))
         if sockets is not None:
             return await sockets.upgrade(request)
+        return await self.routed(request, until_sent)
+
+    async def routed(self, request: HttpRequest, until_sent: ExitStack) -> HttpReply:
+        """Answer a request that the guard let pass, by the resource of its path."""
         found = self._resources.find(request.path, lambda resource: resource.takes(request.method))
         resource, parameters = (self._nothing, {}) if found is None else found
         return await resource.answer(request, parameters, until_sent)
-
-    def refusal(self, request: HttpRequest, method: str) -> HttpReply | None:
-        """Return the refusal of a request with a large head, of a foreign host, or from a page of another site."""
-        if request.head_size > self.broker.config.httpMaxRequestHeaderSize:
-            return page(431, NAMES[431], request.path, "", {"Connection": "close"})
-        try:
-            self._guard.check(method, request.path, request.headers)
-        except AdminError as error:
-            log.warning("refused a request", peer=request.caller.host, path=request.path, reason=error.reason)
-            return replace(reason(error.status, error.reason), headers={"Connection": "close"})
-        return None
 
 
 class RequestLimit:
