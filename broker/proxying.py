@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import errno
+import socket
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -22,8 +22,8 @@ from pulsarium.broker.lab.proxy.faults import ProxyFaults
 from pulsarium.broker.lab.proxy.masks import ProxyMasks
 from pulsarium.broker.lab.proxy.proxy import ProxiedConnections, Proxy
 from pulsarium.broker.lab.proxy.upstream import ProxyTls, Upstream
-from pulsarium.broker.net.accepting import PortInUse
-from pulsarium.broker.server import bind, open_core, open_toxiproxy, url_host
+from pulsarium.broker.net.accepting import bind
+from pulsarium.broker.server import number_of, open_core, open_toxiproxy, url_host
 from pulsarium.broker.web.http.server import serve_http
 from pulsarium.broker.web.proxied import ProxySite
 
@@ -38,30 +38,51 @@ FORBIDDEN: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class ProxyOptions:
-    """The options of `pulsarium proxy`. `admin_url` is that of the broker, or None to forward no HTTP."""
+    """The options of `pulsarium proxy`. `admin_url` is that of the broker, or None to forward no HTTP.
+
+    `tls_port` and `https_port` are for clients that use TLS, and need `tls_cert`.
+    """
 
     upstream: Upstream
     admin_url: str | None = None
     host: str = "127.0.0.1"
     port: int = 0
     http_port: int = 0
+    tls_port: int | None = None  # None: no TLS
+    https_port: int | None = None  # None: no HTTPS
+    tls_cert: Path | None = None
+    tls_key: Path | None = None  # None: in the file of the certificate
     toxiproxy_port: int | None = None  # of Toxiproxy's control API; None: no such API
     tls: ProxyTls = field(default_factory=ProxyTls)
     lab_dir: Path | None = None
-    insecure: bool = False
     allowed_hosts: frozenset[str] = frozenset()  # names of the proxy, and of sites, that browsers may use
     sure: bool = False  # that the broker is not one of production
+
+    @property
+    def config(self) -> Config:
+        """Return the keys of broker.conf for what a proxy shares with a broker."""
+        return Config(
+            bindAddress=self.host,
+            brokerServicePort=self.port,
+            brokerServicePortTls=self.tls_port,
+            webServicePort=self.http_port,
+            webServicePortTls=self.https_port,
+            httpAllowedHosts=self.allowed_hosts,
+            tlsCertificateFilePath=None if self.tls_cert is None else str(self.tls_cert),
+            tlsKeyFilePath=None if self.tls_cert is None else str(self.tls_key or self.tls_cert),
+        )
 
 
 class RunningProxy:
     """A proxy that answers on its ports."""
 
-    service_url_tls = admin_url_tls = None
-
-    def __init__(self, stand_in: Broker, service_url: str, admin_url: str, toxiproxy_url: str | None = None) -> None:
+    def __init__(self, stand_in: Broker, host: str, toxiproxy_url: str | None = None) -> None:
+        urls = stand_in.listener_at(url_host(host))
         self.broker = stand_in
-        self.service_url = service_url
-        self.admin_url = admin_url
+        self.service_url = urls.pulsar
+        self.service_url_tls = urls.pulsar_ssl or None
+        self.admin_url = urls.http
+        self.admin_url_tls = urls.https or None
         self.toxiproxy_url = toxiproxy_url
 
     @property
@@ -86,15 +107,20 @@ async def open_proxy(
     """Run a proxy until the block ends, with a capture from its first connection on.
 
     `keep_entry` limits the bytes of each message in it. Raise `PortInUse`, `OSError` when a port cannot be used, or
-    `ConfigError` when the file cannot be written.
+    `ConfigError` when the file cannot be written, or a certificate cannot be used.
     """
     connections = ProxiedConnections()
-    config = Config(bindAddress=options.host, httpAllowedHosts=options.allowed_hosts)
-    serving = ServeOptions(config=config, lab_dir=options.lab_dir)
+    serving = ServeOptions(config=options.config, lab_dir=options.lab_dir)
     with ExitStack() as stack:
+
+        def bound(port: int | None, option: str) -> socket.socket | None:
+            return None if port is None else stack.enter_context(bind(options.host, port, option))
+
+        binary = stack.enter_context(bind(options.host, options.port, "--port"))
+        tls = bound(options.tls_port, "--tls-port")
         http = stack.enter_context(bind(options.host, options.http_port, "--http-port"))
-        port = options.toxiproxy_port
-        control = None if port is None else stack.enter_context(bind(options.host, port, "--toxiproxy-port"))
+        https = bound(options.https_port, "--https-port")
+        control = bound(options.toxiproxy_port, "--toxiproxy-port")
         async with open_core(serving, connections=connections) as stand_in, trio.open_nursery() as nursery:
             lab = stand_in.cluster.attached(Lab)
             forbidden = "" if options.sure or options.upstream.looks_like_a_test else FORBIDDEN.format(options.upstream)
@@ -106,19 +132,15 @@ async def open_proxy(
             lab.faults = ProxyFaults(lab.taps, forbidden)
             masks = lab.masks = ProxyMasks(stand_in.cluster, connections, forbidden)
             proxy = Proxy(stand_in, connections, nursery, host=options.host, tls=options.tls, mask_of=masks.mask_of)
-            try:
-                service_url = proxy.listen(options.upstream, options.port)
-            except OSError as error:
-                if error.errno == errno.EADDRINUSE:
-                    raise PortInUse(options.port, "--port") from None
-                raise
-            number: int = http.getsockname()[1]
-            stand_in.listening(Upstream.of(service_url).port, number)
-            through = partial(proxy.through, options.host)
-            site = ProxySite(stand_in, options.admin_url, through, insecure=options.insecure)
+            proxy.listen(options.upstream, binary, *([] if tls is None else [tls]))
+            of_tls, of_https = (None if each is None else number_of(each) for each in (tls, https))
+            stand_in.listening(number_of(binary), number_of(http), of_tls, of_https)
+            site = ProxySite(stand_in, options.admin_url, proxy.through, options.tls.to_admin)
             await nursery.start(serve_http, site, http)
+            if https is not None:
+                await nursery.start(partial(serve_http, tls=stand_in.cluster.tls), site, https)
             toxiproxy_url = await open_toxiproxy(stand_in, control, nursery, options.host)
-            yield RunningProxy(stand_in, service_url, f"http://{url_host(options.host)}:{number}", toxiproxy_url)
+            yield RunningProxy(stand_in, options.host, toxiproxy_url)
             site.stop()
             with trio.move_on_after(LAST_WORDS):
                 await connections.none()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import socket
-import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from functools import partial
@@ -19,7 +17,7 @@ from pulsarium.broker.config.options import PortNumbers, ServeOptions
 from pulsarium.broker.lab import Lab
 from pulsarium.broker.lab.connections import Connections
 from pulsarium.broker.model.compaction.compaction import make_engine
-from pulsarium.broker.net.accepting import PortInUse
+from pulsarium.broker.net.accepting import bind
 from pulsarium.broker.session.transport import accept, over_tls
 from pulsarium.broker.storage.interface import Storage, StorageError
 
@@ -41,10 +39,10 @@ class Ports:
             self.web_tls = None if https is None else taken.enter_context(bind(host, https, "--https-port"))
             self._taken = taken.pop_all()
         self.numbers = PortNumbers(
-            _number(self.binary),
-            _number(self.web),
-            None if self.binary_tls is None else _number(self.binary_tls),
-            None if self.web_tls is None else _number(self.web_tls),
+            number_of(self.binary),
+            number_of(self.web),
+            None if self.binary_tls is None else number_of(self.binary_tls),
+            None if self.web_tls is None else number_of(self.web_tls),
         )
 
     def __enter__(self) -> Ports:
@@ -54,7 +52,8 @@ class Ports:
         self._taken.close()
 
 
-def _number(sock: socket.socket) -> int:
+def number_of(sock: socket.socket) -> int:
+    """Return the port of a listening socket."""
     number: int = sock.getsockname()[1]
     return number
 
@@ -226,26 +225,6 @@ async def open_storage(options: ServeOptions) -> Storage:
     return await trio.to_thread.run_sync(partial(SqliteStorage, options.data, options.durability, grace=STORAGE_GRACE))
 
 
-def bind(host: str, port: int, option: str) -> socket.socket:
-    """Return a listening socket. Raise `PortInUse`, which names `option`, when the port is taken."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    sock = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        if sys.platform == "win32":  # there SO_REUSEADDR lets several processes have one port
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
-        else:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        sock.bind((host, port))
-        sock.listen(1024)
-    except OSError as error:
-        sock.close()
-        if error.errno == errno.EADDRINUSE:
-            raise PortInUse(port, option) from None
-        raise
-    sock.setblocking(False)
-    return sock
-
-
 @asynccontextmanager
 async def open_broker(
     options: ServeOptions, *, web_when_asked: bool = False, storage: Storage | None = None
@@ -301,7 +280,7 @@ async def open_toxiproxy(broker: Broker, control: socket.socket | None, nursery:
     from pulsarium.broker.web.toxiproxy import serve_toxiproxy
 
     await nursery.start(serve_toxiproxy, broker, control)
-    return f"http://{url_host(host)}:{_number(control)}"
+    return f"http://{url_host(host)}:{number_of(control)}"
 
 
 @asynccontextmanager

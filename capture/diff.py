@@ -197,6 +197,7 @@ def _text(value: Any) -> str:
 
 def _talks(records: Iterable[CaptureRecord], normal: _Normal, ignore: Collection[str]) -> list[Talk]:
     talks: dict[int, Talk] = {}
+    spoke: set[int] = set()  # a connection without a frame has nothing to compare
     walk = Walk()
     asked: dict[tuple[int, int], int] = {}  # index of a request's step, by connection and number of the request
 
@@ -215,6 +216,8 @@ def _talks(records: Iterable[CaptureRecord], normal: _Normal, ignore: Collection
             talks[record.connection] = Talk(record.connection)
         talk = talks[record.connection]
         frame = seen.frame
+        if frame is not None:
+            spoke.add(record.connection)
         answers = frame is not None and any(each.answer is frame for each in seen.exchanges)
         ended(seen.exchanges)
         if frame is not None and frame.name not in ignore and not answers:
@@ -224,7 +227,7 @@ def _talks(records: Iterable[CaptureRecord], normal: _Normal, ignore: Collection
             steps.append(Step(normal.words(frame), frame))
     for _, seen in walk.end():
         ended(seen.exchanges)
-    return list(talks.values())
+    return [talk for connection, talk in talks.items() if connection in spoke]
 
 
 def _pairs(old: list[Talk], new: list[Talk]) -> Iterator[tuple[Talk | None, Talk | None]]:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pulsarium.cli.admin.asked import says_who_calls
-from pulsarium.cli.client.session import DEFAULT_URL, ClientRun
+from pulsarium.cli.client.session import ClientRun, asks_which_url
 from pulsarium.cli.grouped import GroupedCommand
 from pulsarium.cli.refusal import RequestRefused, RunRefused
 from pulsarium.proto.text import printable
@@ -20,14 +19,7 @@ if TYPE_CHECKING:
     cls=GroupedCommand, short_help="Delete the subscriptions of a streaming query on Spark that is given up."
 )
 @click.argument("checkpoint", metavar="CHECKPOINT")
-@click.option(
-    "--url",
-    metavar="URL",
-    envvar=["PULSARIUM_SERVICE_URL", "PULSAR_SERVICE_URL"],
-    show_envvar=True,
-    help=f"Connect to this broker.  [default: {DEFAULT_URL}]",
-)
-@says_who_calls
+@asks_which_url
 def abandon(checkpoint: str, **given: Any) -> None:
     """Delete the subscriptions of a streaming query on Spark that is given up.
 

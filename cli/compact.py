@@ -146,16 +146,11 @@ def gather(asked: dict[str, Any]) -> ServeOptions:
 
 def run(options: ServeOptions, names: list[TopicName]) -> bool:
     """Return whether all topics were compacted. Raise `CommandRefusal` when the data cannot be used."""
-    import trio
-
-    from pulsarium.cli.run import refusal_of
+    from pulsarium.cli.run import run_job
 
     try:
-        return trio.run(_compact_until_signalled, options, names)
-    except BaseException as error:
-        refusal = refusal_of(error, options)
-        if refusal is None:
-            raise
+        return run_job(options, _compact_until_signalled, options, names)
+    except CommandRefusal as refusal:
         raise _with_advice(refusal) from None
 
 

@@ -72,6 +72,7 @@ def conformance() -> None:
     metavar="N",
     help="Start N brokers for each cluster. With 2, a client must follow redirects of lookups.",
 )
+@click.option("--through-proxy", is_flag=True, help="Let clients reach the brokers through pulsarium proxy.")
 @click.option("--shard", metavar="I/N", help="Run each N-th scenario, from the I-th on.")
 @click.option("--seed", type=int, metavar="N", help="Run the scenarios in a random order, the same for the same N.")
 @click.option(
@@ -91,6 +92,7 @@ def client(
     mask: str,
     jobs: int,
     brokers: int,
+    through_proxy: bool,
     shard: str | None,
     seed: int | None,
     report: Path | None,
@@ -108,13 +110,19 @@ def client(
     \b
     Run every scenario with every client:
       pulsarium conformance client
+
     \b
     Compare releases, as Pulsar 4.2 and 5.0 behave:
       pulsarium conformance client --client java@2.11.4,java --profile pulsar-4.2,pulsar-5.0
+
     \b
     Test a client of your own, against a running broker:
       pulsarium conformance client --command './adapter --verbose' \\
         --broker pulsar://localhost:6650 --admin-url http://localhost:8080
+
+    \b
+    Show that the proxy changes no verdict: the results are those without it:
+      pulsarium conformance client --client python --through-proxy
 
     DIR receives conformance.jsonl, a line for each result as it comes; conformance.html, whose cells link to logs and
     frames; conformance.md, conformance.xml (JUnit), and badge.txt. The exit code is 1 when a scenario failed or had an
@@ -145,12 +153,15 @@ def client(
     except ValueError as error:
         raise RequestRefused(f"--broker {error}") from None
     if broker:
-        for option in ("mask", "jobs", "brokers"):
+        for option in ("mask", "jobs", "brokers", "through_proxy"):
             if click.get_current_context().get_parameter_source(option) is not ParameterSource.DEFAULT:
-                raise RequestRefused(f"--{option} is for the brokers of this process: leave it away with --broker")
+                name = option.replace("_", "-")
+                raise RequestRefused(f"--{name} is for the brokers of this process: leave it away with --broker")
     folder = _folder(report)
     clients = [] if command else _prepared(_split(names))
-    what = Run(chosen, folder, clients, shlex.split(command or ""), profiles, masks, jobs, brokers, given)
+    what = Run(
+        chosen, folder, clients, shlex.split(command or ""), profiles, masks, jobs, brokers, through_proxy, given
+    )
     cells = _run(what)
     if any(each.is_bad for each in cells):
         raise SystemExit(1)
@@ -328,6 +339,7 @@ def broker(
     Start a broker with the recorded settings, and compare it:
       pulsarium conformance broker --show-conf > broker.conf
       pulsarium conformance broker --url pulsar://127.0.0.1:6650 --admin-url http://127.0.0.1:8080
+
     \b
     Some scenarios:
       pulsarium conformance broker --list
@@ -343,7 +355,7 @@ def broker(
     if conf not in chosen.configs:
         raise RequestRefused(f"--conf {conf}: recordings of {release} have {', '.join(chosen.configs)}")
     if show_conf:
-        click.echo((chosen.folder / chosen.configs[conf]).read_text(), nl=False)
+        click.echo(chosen.config(conf).read_text(), nl=False)
         return
     try:
         wanted = named(recorded(chosen, conf), scenarios)

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from pulsarium.cli.grouped import GroupedCommand
+from pulsarium.cli.lab.proxy import in_front_of, refuse_options_of_a_broker, refuse_options_of_a_proxy
 from pulsarium.cli.parent import Parent, bound_to_this_thread, with_parent
 from pulsarium.cli.ready import URLS, Urls
-from pulsarium.cli.refusal import CommandRefusal, RequestRefused
-from pulsarium.cli.serve import FILE, broker_options, check_folder, gather, network, output
+from pulsarium.cli.refusal import CommandRefusal
+from pulsarium.cli.serve import FILE, broker_options, check_folder, gather, output
 
 if TYPE_CHECKING:
     from pulsarium.broker.config import ServeOptions
@@ -48,11 +49,7 @@ class NotExecutable(CommandRefusal):
     short_help="Run a broker for as long as a command runs.",
 )
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- COMMAND [ARG]...")
-@network(
-    "--proxy", metavar="URL", help="Run a proxy in front of the broker at URL, and no broker. See pulsarium proxy."
-)
-@network("--proxy-admin-url", metavar="URL", help="Forward HTTP to this http://HOST:PORT, with --proxy.")
-@network("--yes-not-production", "sure", is_flag=True, help="Allow faults outside of private networks, with --proxy.")
+@in_front_of()
 @broker_options(free_ports=True, log_level="warning")
 @with_parent
 @output("--export", type=FILE, metavar="FILE", help="Write a snapshot to FILE when COMMAND has ended.")
@@ -90,7 +87,10 @@ def exec_(
     look_for(command[0], "exec")
     check_folder("--export", export)
     if proxy is not None:
-        sys.exit(_through_a_proxy(command, proxy, admin_url=proxy_admin_url, sure=sure, log_level=log_level))
+        refuse_options_of_a_broker([*asked, "export", "with_parent"])
+        logs = log_level, log_format
+        sys.exit(_through_a_proxy(command, proxy, admin_url=proxy_admin_url, sure=sure, logs=logs))
+    refuse_options_of_a_proxy()
     options, loaded = gather(asked, free_ports=True)
 
     from pulsarium.cli.logs import configure
@@ -101,26 +101,19 @@ def exec_(
     sys.exit(run_loop(options, loaded, partial(accompany, command=command, export=export, parent=parent)))
 
 
-def _through_a_proxy(command: tuple[str, ...], url: str, *, admin_url: str | None, sure: bool, log_level: str) -> int:
-    """Run a command with the URLs of a proxy, and return its exit code."""
-    import trio
-
-    from pulsarium.cli.lab.proxy import opener, options_of, served, warn_of_production
+def _through_a_proxy(
+    command: tuple[str, ...], url: str, *, admin_url: str | None, sure: bool, logs: tuple[str, str]
+) -> int:
+    """Run a command with the URLs of a proxy, and return its exit code. `logs` are a level and a format."""
+    from pulsarium.cli.lab.proxy import opener, proxy_of, served, warn_of_production
     from pulsarium.cli.logs import configure
+    from pulsarium.cli.run import run_job
 
-    given = click.get_current_context()
-    kept = ("command", "proxy", "proxy_admin_url", "sure", "log_level", "log_format")
-    others = [
-        name
-        for name in given.params
-        if name not in kept and given.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
-    ]
-    if others:
-        raise RequestRefused(f"exec --proxy runs no broker: leave out --{others[0].replace('_', '-')}")
-    options = options_of(url, admin_url=admin_url, sure=sure)
-    configure(log_level, "text")
+    options = proxy_of(url, admin_url=admin_url, sure=sure)
+    configure(*logs)
     warn_of_production(options)
-    return trio.run(accompany, served(options), opener(options), command)
+    serving = served(options)
+    return run_job(serving, accompany, serving, opener(options), command)
 
 
 def look_for(program: str, asking: str) -> None:
@@ -143,8 +136,9 @@ async def accompany(
     """Open the broker, run the command, close the broker, and return the exit code."""
     import trio
 
-    from pulsarium.cli.run import GRACE_SECONDS, log, ready
+    from pulsarium.cli.interrupts import GRACE_SECONDS
     from pulsarium.cli.run import export as write_snapshot
+    from pulsarium.cli.run import log, ready
 
     run = CommandProcess(command)
     forwarded = [number for number in _numbers(*_FORWARDED) if signal.getsignal(number) is not signal.SIG_IGN]

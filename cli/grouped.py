@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any
 
 import click
@@ -79,6 +80,28 @@ class Commands(click.Group):
             meant = did_you_mean(name, self.list_commands(ctx))
             ctx.fail(f"No such command '{name}'" + (f"; {meant}" if meant else ""))
         return super().resolve_command(ctx, args)
+
+
+class LazyGroup(Commands):
+    """A group that imports the module of a command when the command runs or its help is shown.
+
+    `places` has MODULE:NAME for each command.
+    """
+
+    def __init__(self, *args: Any, places: Mapping[str, str], **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self._places = places
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self._places)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self._places:
+            return None
+        module, _, name = self._places[cmd_name].partition(":")
+        command = getattr(import_module(module), name)
+        assert isinstance(command, click.Command)
+        return command
 
 
 class GroupedCommands(Commands):

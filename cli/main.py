@@ -6,13 +6,12 @@ It imports as little as possible, because the broker's start-up time begins here
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
 from typing import Final
 
 import click
 
 from pulsarium.broker.config.version import VERSION
-from pulsarium.cli.grouped import Commands
+from pulsarium.cli.grouped import LazyGroup
 
 _COMMANDS: Final[Mapping[str, str]] = {
     "serve": "pulsarium.cli.serve:serve",
@@ -26,7 +25,6 @@ _COMMANDS: Final[Mapping[str, str]] = {
     "tail": "pulsarium.cli.look.tail:tail",
     "compact": "pulsarium.cli.compact:compact",
     "storage": "pulsarium.cli.storage:storage",
-    "analyze": "pulsarium.cli.analyze:analyze",
     "abandon": "pulsarium.cli.abandon:abandon",
     "fault": "pulsarium.cli.lab.fault:fault",
     "proxy": "pulsarium.cli.lab.proxy:proxy",
@@ -44,22 +42,11 @@ _COMMANDS: Final[Mapping[str, str]] = {
 }
 
 
-class LazyGroup(Commands):
-    """Load a command's module when the command runs or its help is shown."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _COMMANDS:
-            return None
-        module, _, name = _COMMANDS[cmd_name].partition(":")
-        command = getattr(import_module(module), name)
-        assert isinstance(command, click.Command)
-        return command
-
-
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=LazyGroup,
+    places=_COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(VERSION, message="pulsarium %(version)s")
 def cli() -> None:
     """Run an Apache Pulsar broker on this machine and in tests, without a JVM or a container.
@@ -67,20 +54,25 @@ def cli() -> None:
     \b
     Start the broker, and connect any Pulsar client to pulsar://localhost:6650:
       pulsarium serve
+
     \b
     In a test, take free ports. The ready line and the ready file name them:
       pulsarium serve --port 0 --http-port 0 --ready-file broker.json
+
     \b
     Run a broker for as long as a test suite runs:
       pulsarium exec -- pytest tests
+
     \b
     Configure and inspect the broker, as with pulsar-admin, and exchange messages:
       pulsarium admin topics stats orders
       pulsarium client produce orders --messages first,second
+
     \b
     Look at a running broker, and at the messages of a topic:
       pulsarium status
       pulsarium tail orders
+
     \b
     Show the options of a command:
       pulsarium serve --help

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequen
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar, TypeVarTuple, Unpack
 
 import trio
 
@@ -22,6 +22,7 @@ from pulsarium.broker.config.keys import documented_keys
 from pulsarium.broker.config.listeners import is_loopback
 from pulsarium.broker.logs import PartLog
 from pulsarium.cli.garbage import keep_what_is_there
+from pulsarium.cli.interrupts import GRACE_SECONDS
 from pulsarium.cli.parent import Parent
 from pulsarium.cli.ready import Urls, ready_content, remove_ready_file, remove_stale_ready_file, write_ready_file
 from pulsarium.cli.refusal import CommandRefusal, RunRefused
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 log = PartLog("serve")
 
-GRACE_SECONDS: Final = 0.7  # for an orderly close; then the remaining tasks are canceled, to stop within a second
 # The commit thread needs the interpreter a few times a transaction; a busy loop must yield within a millisecond.
 SWITCH_INTERVAL: Final = 0.001
 M_ARENA_MAX: Final = -8
@@ -54,6 +54,7 @@ class RunningBrokers(Urls, Protocol):
 
 
 T = TypeVar("T")
+Given = TypeVarTuple("Given")
 Opener = Callable[[ServeOptions], AbstractAsyncContextManager[RunningBrokers]]
 Job = Callable[[ServeOptions, Opener], Awaitable[T]]
 Around = Callable[[RunningBrokers], AbstractAsyncContextManager[None]]
@@ -86,13 +87,18 @@ def run_loop(options: ServeOptions, loaded: LoadedConfig, job: Job[T]) -> T:
 
     note_config(loaded)
     note_openness(options.config)
+    sys.setswitchinterval(SWITCH_INTERVAL)
+    raise_file_limit()
+    share_one_heap()
+    return run_job(options, job, options, open_broker)
+
+
+def run_job(serving: ServeOptions, job: Callable[[Unpack[Given]], Awaitable[T]], *given: *Given) -> T:
+    """Run `job` on a loop, and return its result. Raise `CommandRefusal` for a failure that is expected."""
     try:
-        sys.setswitchinterval(SWITCH_INTERVAL)
-        raise_file_limit()
-        share_one_heap()
-        return trio.run(job, options, open_broker)
+        return trio.run(job, *given)
     except BaseException as error:
-        refusal = refusal_of(error, options)
+        refusal = refusal_of(error, serving)
         if refusal is None:
             raise
         raise refusal from None

@@ -108,9 +108,9 @@ def broker_options(*, free_ports: bool = False, log_level: str = "info", seed: s
             default="pip",
             show_default=True,
             metavar="NAME",
-            help="Behave as the PIPs say (pip), or as a released broker does (pulsar-5.0, pulsar-5.0-m1, pulsar-4.2). "
-            f"{', '.join(PROFILES[4:])} behave like pulsar-4.2, with the protocol version, the feature flags and the "
-            "commands of their release.",
+            help="Behave as the PIPs say (pip), or as a released broker does (pulsar-5.0, pulsar-5.0-m1, pulsar-4.2, "
+            "pulsar-4.0, pulsar-3.0). pulsar-4.1 behaves like pulsar-4.2, and pulsar-2.11, pulsar-2.10 and pulsar-2.8 "
+            "like pulsar-3.0, with the protocol version, the feature flags and the commands of their release.",
         ),
         behavior("--pip", multiple=True, metavar="NUMBERS", late_help=_help_of_pip),
         behavior(
@@ -222,7 +222,7 @@ def serve(log_level: str, log_format: str, with_parent: bool, **asked: Any) -> N
       pulsarium serve --pip 490
     Behave as the released Pulsar 4.2 does:
       pulsarium serve --profile pulsar-4.2
-    Write every frame to a file, for pulsarium capture show and pulsarium analyze:
+    Write every frame to a file, for pulsarium capture show and pulsarium lint:
       pulsarium serve --capture run.pulscap
     Compact topics on Spark (pip install "pulsarium[spark]"):
       pulsarium serve --data ./data --compaction-engine spark --compaction-option master=local[4]
@@ -266,7 +266,7 @@ def gather(asked: dict[str, Any], *, free_ports: bool = False) -> tuple[ServeOpt
     if free_ports:
         asked = {**asked, **_free_ports(asked, loaded)}
     config = _with_command_line(loaded.config, asked)
-    _check_security(config, {**loaded.places, **{key: _named(option) for option, key in KEYS.items() if asked[option]}})
+    check_security(config, {**loaded.places, **{key: _named(option) for option, key in KEYS.items() if asked[option]}})
     options = ServeOptions(
         config=config,
         profile=profile,
@@ -386,7 +386,7 @@ def _named(option: str) -> str:
     return f"--{option.replace('_', '-')}"
 
 
-def _check_security(config: Config, places: Mapping[str, str]) -> None:
+def check_security(config: Config, places: Mapping[str, str]) -> None:
     """Refuse unusable keys, passwords and certificates, and name the option or the line that sets them."""
     if not (config.authenticationEnabled or config.authorizationEnabled or config.has_tls):
         return

@@ -1,7 +1,7 @@
 """Write to a terminal: names and messages of clients are escaped there, so that they cannot steer the terminal.
 
 Pipes and files receive every byte unchanged. The commands print as usual: `guard` puts the escaping into stdout and
-stderr. Only the colors of `styled` and the lines of `progress` and `replace_line` pass it.
+stderr. Only the colors of `styled` and the lines of `progress` pass it.
 """
 
 from __future__ import annotations
@@ -90,12 +90,6 @@ def styled(text: str, **style: Any) -> str:
 def progress(length: int, label: str, stream: TextIO, **settings: Any) -> AbstractContextManager[Any]:
     """Return click's progress bar on the stream."""
     return click.progressbar(length=length, label=printable(label), file=unguarded(stream), **settings)
-
-
-def replace_line(text: str, stream: TextIO) -> None:
-    """Write the text over the current line of a terminal. Does nothing elsewhere."""
-    if stream.isatty():
-        click.echo(f"\r\x1b[K{printable(text)}", nl=False, file=unguarded(stream))
 
 
 def replace_screen(text: str) -> None:

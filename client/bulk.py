@@ -33,7 +33,9 @@ from pulsarium.client.producer.packing import PackedBatch
 from pulsarium.client.producer.producer import Producer
 from pulsarium.client.producer.receipt import Receipt
 from pulsarium.client.producer.router import hash_of
+from pulsarium.client.schema.key_value import encoding_of, halves
 from pulsarium.client.schema.nodes import EPOCH, DataForm, Misfit, expected
+from pulsarium.client.schema.protobuf_native import message_of
 from pulsarium.client.schema.schema import BYTES, Schema
 from pulsarium.client.schema.structured import read_definition
 from pulsarium.client.together import together
@@ -51,11 +53,14 @@ __all__ = [
     "Onlooker",
     "PackedBatch",
     "TopicReader",
+    "encoding_of",
     "expected",
     "first_entry",
+    "halves",
     "hash_of",
     "last_message",
     "message_at",
+    "message_of",
     "messages_of",
     "read_definition",
     "standing_consumer",
@@ -284,6 +289,10 @@ class BatchProducer:
     def most_messages(self) -> int:
         """Return the limit of pending messages of a partition."""
         return self._producer._partitions[0].room.places
+
+    def most_bytes(self, partition: int) -> int:
+        """Return how many bytes of packed messages the broker accepts in one entry of a partition."""
+        return self._producer._partitions[partition].max_message_size // 2  # the entry may repeat as many as its key
 
     def highest_sequence_id(self, partition: int) -> int:
         """Return the highest sequence id that the partition has or that was sent to it, or -1.

@@ -81,7 +81,7 @@ class Message(Generic[T]):
         if null_value and self._schema is not BYTES and not self._schema.separates_key:
             raise InvalidMessage(f"{self._id}: the message has no value: check has_null_value() first")
         if isinstance(self._writer, PulsarError):
-            raise InvalidMessage(f"{self._id}: the schema of the message is unknown: {self._writer}")
+            raise InvalidMessage(f"{self._id}: the schema of the message is unknown: {self._writer}") from self._writer
         value: T
         if self._schema.separates_key:
             value = self._schema.decode_apart(self.key_bytes(), None if null_value else self._data, self._writer)

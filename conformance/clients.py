@@ -104,8 +104,8 @@ class Release:
 
     @property
     def fingerprint(self) -> str:
-        """Return the SHA-256 of the sources and the version."""
-        digest = hashlib.sha256(self.version.encode())
+        """Return the SHA-256 of the sources, the version and the command, which needs what the build leaves."""
+        digest = hashlib.sha256(repr((self.version, self.kind.runs)).encode())
         for path in sorted(each for each in self.sources.rglob("*") if each.is_file()):
             digest.update(path.relative_to(self.sources).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
         return digest.hexdigest()
@@ -183,7 +183,8 @@ def _go(release: Release) -> None:
 
 def _rust(release: Release) -> None:
     """Build the adapter. That needs protoc, which Python's grpcio-tools has where the system has none."""
-    source, environment = _copied(release), {"CARGO_TARGET_DIR": str(release.built / "target")}
+    source, environment = _copied(release), dict[str, str]()
+    target = source / os.environ.get("CARGO_TARGET_DIR", "target")
     if not (os.environ.get("PROTOC") or shutil.which("protoc")):
         if find_spec("grpc_tools") is None:
             raise NotBuilt("rust needs protoc: install it, or the Python package grpcio-tools")
@@ -199,7 +200,8 @@ def _rust(release: Release) -> None:
         assert found == 1
         manifest.write_text(text)
         _run(["cargo", "update", "--quiet", "pulsar"], source)
-    _run(["cargo", "build", "--locked", "--quiet"], source, **environment)
+    _run(["cargo", "build", "--locked", "--quiet", "--target-dir", str(target)], source, **environment)
+    shutil.copy(target / "debug" / "adapter", release.built)
 
 
 def _node(release: Release) -> None:
@@ -262,7 +264,7 @@ CLIENTS: Final[Mapping[str, Kind]] = {
     "rust": Kind(
         "Rust",
         "6.9.1",
-        ("{built}/target/debug/adapter",),
+        ("{built}/adapter",),
         build_tools=("cargo", "cc"),
         build=_rust,
         environment={"RUST_BACKTRACE": "1"},

@@ -114,7 +114,8 @@ class Run:
     """Settings of a run.
 
     clients: releases, which are prepared. command: an adapter in their place. folder: for all files. jobs: number of
-    columns at a time. brokers: number of brokers of each cluster. given: a running broker of the one profile.
+    columns at a time. brokers: number of brokers of each cluster. proxied: whether
+    clients reach these through proxies. given: a running broker of the one profile.
     """
 
     scenarios: Sequence[Scenario]
@@ -125,6 +126,7 @@ class Run:
     masks: Sequence[str] = (NO_MASK,)
     jobs: int = 1
     brokers: int = 2
+    proxied: bool = False
     given: Given | None = None
     stopping: Event = field(default_factory=Event)
 
@@ -142,7 +144,7 @@ class Run:
         """Return the brokers of a column."""
         if self.given:
             return given_broker(self.given.url, self.given.admin_url, folder)
-        return our_brokers(column.profile, limit_of(column.mask), number=self.brokers)
+        return our_brokers(column.profile, limit_of(column.mask), number=self.brokers, proxied=self.proxied)
 
 
 def run(what: Run, report: Callable[[Cell], None] = lambda cell: None) -> list[Cell]:

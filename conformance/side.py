@@ -15,8 +15,8 @@ from urllib.parse import quote
 
 from pulsarium.broker.config.proposals import BACKLOG_AGE
 from pulsarium.broker.lab.capture import Capture
-from pulsarium.broker.lab.proxy.upstream import Upstream
-from pulsarium.broker.proxying import ProxyOptions, recording
+from pulsarium.broker.lab.proxy.upstream import ProxyTls, Upstream, context_to_brokers
+from pulsarium.broker.proxying import ProxyOptions, RunningProxy, open_proxy, recording
 from pulsarium.broker.testing import BrokerCapture, PulsarBroker, running
 from pulsarium.broker.testing.thread import LoopThread
 from pulsarium.capture.file import CaptureReader, CaptureRecord
@@ -85,6 +85,7 @@ class RestSide:
 
     def __init__(self, urls: Sequence[str], admin_url: str, token: str = "") -> None:
         self.urls = urls
+        self._urls_of_brokers = urls
         self.admin_url = admin_url
         self._token = token
 
@@ -143,7 +144,7 @@ class RestSide:
     def owner(self, topic: str) -> int:
         """Return the number of the broker that has a topic."""
         path = admin_path(topic).replace("/admin/v2/", "/lookup/v2/topic/")
-        return list(self.urls).index(self.call("GET", path)["brokerUrl"])
+        return list(self._urls_of_brokers).index(self.call("GET", path)["brokerUrl"])
 
     def delete(self, topic: str) -> None:
         self.call("DELETE", f"{_path(topic)}?force=true")
@@ -250,6 +251,19 @@ class OurBrokers(RestSide):
         self._broker.faults.add("corrupt", "MESSAGE", topic=topic, count=entries)
 
 
+class ProxiedBrokers(OurBrokers):
+    """Brokers of Pulsarium that clients reach through proxies, except for WebSockets. The kit asks the brokers."""
+
+    def __init__(self, broker: PulsarBroker, token: str, urls: Sequence[str], tls_url: str) -> None:
+        super().__init__(broker, token)
+        self.urls = urls
+        self._tls_url = tls_url
+
+    @property
+    def tls_url(self) -> str:
+        return self._tls_url
+
+
 class GivenBroker(RestSide):
     """A running broker, behind a proxy that records the frames."""
 
@@ -322,9 +336,17 @@ class OurSides:
     """Clusters of brokers of Pulsarium, which start when a scenario needs them."""
 
     def __init__(
-        self, profile: str, max_protocol_version: int | None, number: int, stack: ExitStack, pip: Collection[int] = ()
+        self,
+        profile: str,
+        max_protocol_version: int | None,
+        number: int,
+        stack: ExitStack,
+        pip: Collection[int] = (),
+        *,
+        proxied: bool = False,
     ) -> None:
         self._profile = profile
+        self._proxied = proxied
         self._pip = pip
         self._number = number
         self._max_protocol_version = max_protocol_version
@@ -358,26 +380,55 @@ class OurSides:
         return self._proposing[key]
 
     def _started(self, stack: ExitStack, settings: Mapping[str, str], token: str = "", pip: int = 0) -> OurBrokers:
-        brokers = running(
+        broker = stack.enter_context(self._running(settings, pip))
+        if not self._proxied:
+            return OurBrokers(broker, token)
+        urls = [_proxy(stack, ProxyOptions(upstream=Upstream.of(url))).service_url for url in broker.service_urls]
+        tls_url = broker.service_url_tls
+        if tls_url is None:
+            return ProxiedBrokers(broker, token, urls, "")
+        certificate, key = (Path(settings[name]) for name in ("tlsCertificateFilePath", "tlsKeyFilePath"))
+        both = ProxyOptions(
+            upstream=Upstream.of(tls_url),
+            tls=ProxyTls(context_to_brokers(insecure=True)),
+            tls_port=0,
+            tls_cert=certificate,
+            tls_key=key,
+        )
+        return ProxiedBrokers(broker, token, urls, _proxy(stack, both).service_url_tls or "")
+
+    def _running(self, settings: Mapping[str, str], pip: int) -> AbstractContextManager[PulsarBroker]:
+        return running(
             profile=self._profile,
             max_protocol_version=self._max_protocol_version,
             pip=[*self._pip, *([pip] if pip else [])],
             brokers=self._number,
             set={**_SETTINGS, **settings},
         )
-        return OurBrokers(stack.enter_context(brokers), token)
+
+
+def _proxy(stack: ExitStack, options: ProxyOptions) -> RunningProxy:
+    """Run a proxy in front of a broker until the stack closes."""
+    thread = LoopThread(partial(open_proxy, options), "conformance proxy")
+    stack.callback(thread.stop)
+    return thread.start()
 
 
 @contextmanager
 def our_brokers(
-    profile: str, max_protocol_version: int | None = None, *, number: int = 2, pip: Collection[int] = ()
+    profile: str,
+    max_protocol_version: int | None = None,
+    *,
+    number: int = 2,
+    pip: Collection[int] = (),
+    proxied: bool = False,
 ) -> Iterator[OurSides]:
     """Run so many brokers with a profile, and a limit of the protocol version or None, for the length of a block.
 
-    `pip` has the proposals to switch on.
+    `pip` has the proposals to switch on. With `proxied`, clients reach the brokers through proxies.
     """
     with ExitStack() as stack:
-        yield OurSides(profile, max_protocol_version, number, stack, pip)
+        yield OurSides(profile, max_protocol_version, number, stack, pip, proxied=proxied)
 
 
 class GivenSides:

@@ -163,6 +163,12 @@ INSTEAD: Mapping[str, Instead] = {
 }
 """Options that are refused, and what takes their place."""
 
+FAMILIES_INSTEAD: Mapping[str, str] = {
+    "pulsar.consumer.": f"{READER}receiverQueueSize, predefinedSubscription or subscriptionPrefix",
+    "pulsar.failover.": "nothing: service.url names one cluster; change it when the other one takes over",
+}
+"""Options of old and of new releases that are refused, by their prefix."""
+
 
 def warn(given: Iterable[str]) -> None:
     """Log one warning about all options that have no effect."""

@@ -8,12 +8,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-from pyspark.errors import PySparkException
-
-SPARK_ERRORS: tuple[type[Exception], ...] = (PySparkException, Py4JError)
-"""Errors of a session that cannot start, and of a job that fails."""
-
 _ERROR_LINE = re.compile(r"^(?:: )?((?:[A-Za-z_]\w*\.)*\w*(?:Error|Exception|Interrupt|Exit)\b.*)$", re.MULTILINE)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from pulsarium.pipeline.connector import ADMIN, CLIENT, INSTEAD, KEY_STORE, NO_EFFECT
+from pulsarium.pipeline.connector import ADMIN, CLIENT, FAMILIES_INSTEAD, INSTEAD, KEY_STORE, NO_EFFECT
 
 if TYPE_CHECKING:  # Spark starts processes that need no client, and whose imports a query waits for
     from pulsarium.client import Authentication, AuthenticationToken
@@ -133,6 +133,10 @@ OF_KAFKA: Mapping[str, str] = {
 _REPLACED = {name.lower(): name for name in INSTEAD}
 
 
+def _replaced(name: str, instead: str) -> BadOption:
+    return BadOption(f'option "{name}" is one of StreamNative\'s connector. In its place: {instead}')
+
+
 def _plain(given: str) -> str:
     """Return the name of an option in lower case. Spark repeats the options of a table behind "option."."""
     return given.lower().removeprefix("option.")
@@ -153,20 +157,27 @@ class Options:
         for given in self._names:
             if _plain(given) in names or _plain(given) in _REPLACED:
                 continue
+            if self._repeats_the_topic(given):
+                continue
             if instead := of_kafka.get(given.lower()):
                 raise BadOption(f'option "{given}" is one of Kafka\'s source: its counterpart is {instead}')
             similar = difflib.get_close_matches(given.lower(), names, 1)
             hint = f'did you mean "{names[similar[0]]}"?' if similar else "docs/pipeline-options.md lists all options"
             raise BadOption(f'unknown option "{given}": {hint}')
 
+    def _repeats_the_topic(self, name: str) -> bool:
+        """Return whether the option is `subscribe` of Kafka's source beside the same `topic` or `topics`."""
+        return name.lower() == "subscribe" and self.text(name) in (self.text("topic"), self.text("topics"))
+
     def _refuse_replaced(self) -> None:
         """Raise `BadOption` for an option of StreamNative's connector that something else replaces here."""
         for given in self._names:
             name = _REPLACED.get(_plain(given))
             if name is not None and (self.text(given) or "").strip().lower() != INSTEAD[name].harmless:
-                raise BadOption(
-                    f'option "{name}" is one of StreamNative\'s connector. In its place: {INSTEAD[name].text}'
-                )
+                raise _replaced(name, INSTEAD[name].text)
+            for prefix, instead in FAMILIES_INSTEAD.items():
+                if _plain(given).startswith(prefix):
+                    raise _replaced(given, instead)
 
     def refuse_elsewhere(self, names: Iterable[str], where: str) -> None:
         """Raise `BadOption` for an option that belongs to `where`. A name that ends with a dot is a prefix."""

@@ -21,8 +21,8 @@ _DOUBLE: Final = struct.Struct("<d")
 _LARGEST_FLOAT: Final = 3.4028235677973366e38  # a double from here on rounds to infinity in 4 bytes
 _PRIMITIVES: Final = ("boolean", "int", "long", "float", "double")
 _SIMPLE: Final = frozenset({"null", *_PRIMITIVES, "bytes", "string"})
-_RECORDS: Final = ("record", "error")
-NAMED: Final = frozenset({*_RECORDS, "enum", "fixed"})
+RECORDS: Final = ("record", "error")
+NAMED: Final = frozenset({*RECORDS, "enum", "fixed"})
 MOST_VALUES: Final = 20_000  # of a value that is decoded in one step of an event loop
 _MOST_WRITTEN: Final = 2_000_000  # of a value that is encoded; branches of unions that are tried count
 _MOST_DEPTH: Final = 64
@@ -116,7 +116,7 @@ class AvroCodec:
             space = namespace if schema.get("namespace") is None else schema["namespace"]
             found["name"] = name = schema["name"] if "." in schema["name"] else _full(schema["name"], space)
             self._named[name] = found
-            if kind in _RECORDS:
+            if kind in RECORDS:
                 space = name.rpartition(".")[0]
                 fields = schema["fields"]
                 found["fields"] = [{**each, "type": self._resolved(each["type"], space)} for each in fields]

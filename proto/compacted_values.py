@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from pulsarium.proto import batch
+from pulsarium.proto.compaction import Single, placeholder
 from pulsarium.proto.compression import compress, decompress
 from pulsarium.proto.entry import build, payload_of, strip_broker_metadata, visible_metadata
 from pulsarium.proto.errors import BatchError, CompressionError
@@ -21,8 +22,6 @@ from pulsarium.proto.text import text_of
 
 PROPERTY = "values-compaction.retained"  # indexes in the batch, as "0,2"
 KEPT = ("partition_key", "partition_key_b64_encoded")  # of SingleMessageMetadata
-
-Single = tuple[pb.SingleMessageMetadata, bytes]
 
 
 def retained_indexes(metadata: pb.MessageMetadata) -> list[int] | None:
@@ -93,7 +92,7 @@ def to_batch(entry: bytes) -> bytes:
         kept = dict(zip(indexes, messages_in(_payload(entry, metadata)), strict=True))
     except (CompressionError, ValueError):  # a producer set the property
         return entry
-    singles = [kept.get(index) or _placeholder() for index in range(metadata.num_messages_in_batch)]
+    singles = [kept.get(index) or placeholder() for index in range(metadata.num_messages_in_batch)]
     others = [each for each in metadata.properties if each.key != PROPERTY]
     del metadata.properties[:]
     metadata.properties.extend(others)
@@ -121,7 +120,3 @@ def _single(value: bytes, **about: Any) -> Single:
     if not about.keys() <= set(KEPT):
         raise ValueError(f"nothing of a message: {', '.join(about)}")
     return pb.SingleMessageMetadata(payload_size=len(value), **about), value
-
-
-def _placeholder() -> Single:
-    return pb.SingleMessageMetadata(payload_size=0, compacted_out=True), b""

@@ -95,7 +95,7 @@ class OpenEntry:
         if not self._singles:
             return self.entry
         kept = set(retained)
-        singles = [each if index in kept else _placeholder() for index, each in enumerate(self._singles)]
+        singles = [each if index in kept else placeholder() for index, each in enumerate(self._singles)]
         packed = batch.pack(singles)
         metadata.uncompressed_size = len(packed)
         return self._with(retained, compress(metadata.compression, packed))
@@ -121,7 +121,8 @@ def rewrite(entry: bytes, retained: Collection[int]) -> bytes | None:
     return None if opened is None else opened.rewritten(retained)
 
 
-def _placeholder() -> Single:
+def placeholder() -> Single:
+    """Return the message that stands in a batch for one that compaction has removed."""
     return pb.SingleMessageMetadata(compacted_out=True, payload_size=0), b""
 
 

@@ -13,8 +13,12 @@ from struct import Struct
 
 from pulsarium.proto.errors import FrameError
 
-# maxMessageSize (5 MiB) and 10 KiB for the headers, as Pulsar's nettyMaxFrameSizeBytes; the length word is included.
-MAX_FRAME_SIZE = 5 * 1024 * 1024 + 10 * 1024
+MAX_MESSAGE_SIZE = 5 * 1024 * 1024
+"""Pulsar's maxMessageSize where a broker says nothing else, in bytes."""
+FRAME_PADDING = 10 * 1024
+"""The bytes of a frame beyond maxMessageSize, for the headers: Pulsar's MESSAGE_SIZE_FRAME_PADDING."""
+MAX_FRAME_SIZE = MAX_MESSAGE_SIZE + FRAME_PADDING
+"""The bytes of the largest frame, with its length word."""
 
 BYTES = [bytes([each]) for each in range(256)]
 """Each byte. A number of a template changes in one byte, most of the time."""

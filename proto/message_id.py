@@ -15,11 +15,9 @@ from google.protobuf.message import DecodeError, EncodeError
 
 from pulsarium.proto.errors import InvalidMessageId
 from pulsarium.proto.generated.PulsarApi_pb2 import MessageIdData
-from pulsarium.proto.numbers import LONG_MAX, signed, unsigned
+from pulsarium.proto.numbers import INT_MAX, LONG_MAX, signed, unsigned
 
 _TEXT = re.compile(r"(-?\d{1,19}):(-?\d{1,19})(?::(-?\d{1,10})(?::(-?\d{1,10}))?)?", re.ASCII)
-
-_I32_MAX = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +49,7 @@ class MessageId:
         if match is None or (chunked and ";" in first):
             raise InvalidMessageId(f"not a message id: {text!r}")
         ledger_id, entry_id, partition, batch_index = (-1 if part is None else int(part) for part in match.groups())
-        if max(abs(ledger_id), abs(entry_id)) > LONG_MAX or max(abs(partition), abs(batch_index)) > _I32_MAX:
+        if max(abs(ledger_id), abs(entry_id)) > LONG_MAX or max(abs(partition), abs(batch_index)) > INT_MAX:
             raise InvalidMessageId(f"out of range: {text!r}")
         first_chunk = MessageId.parse(first) if chunked else None
         return MessageId(ledger_id, entry_id, partition, batch_index, first_chunk=first_chunk)

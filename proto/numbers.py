@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-LONG_MIN: Final = -(2**63)
+INT_MAX: Final = 2**31 - 1
 LONG_MAX: Final = 2**63 - 1
 
 NO_REQUEST: Final = 2**64 - 1

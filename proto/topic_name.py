@@ -8,6 +8,7 @@ from functools import lru_cache
 from urllib.parse import quote_plus, unquote_plus
 
 from pulsarium.proto.errors import InvalidTopicName
+from pulsarium.proto.numbers import INT_MAX
 from pulsarium.proto.text import text_of
 
 PERSISTENT = "persistent"
@@ -16,7 +17,6 @@ SCALABLE = "topic"  # a scalable topic (PIP-460)
 SEGMENT = "segment"  # a segment of a scalable topic: an ordinary durable topic
 
 PARTITION = "-partition-"
-_MAXPARTITION = 2**31 - 1
 _CACHED = 1024  # characters
 _MOST_PARTS = 3  # more than any name has
 
@@ -116,7 +116,7 @@ class TopicName:
         if not suffix or not number.isdecimal() or len(number) > 10:
             return -1
         index = int(number)
-        return index if index <= _MAXPARTITION and len(str(index)) == len(number) else -1
+        return index if index <= INT_MAX and len(str(index)) == len(number) else -1
 
     @property
     def is_partition(self) -> bool:
@@ -144,8 +144,7 @@ class TopicName:
     @property
     def encoded_local_name(self) -> str:
         """Return the local name for a URL or a path, encoded as Java's URLEncoder does."""
-        # Java and Python encode `~` and `*` differently.
-        return quote_plus(self.local_name, safe="*").replace("~", "%7E")
+        return url_encoded(self.local_name)
 
     @property
     def rest_path(self) -> str:
@@ -251,6 +250,12 @@ def _parse_topic(text: str) -> TopicName:
     if domain == SEGMENT:
         SegmentName.of(name)  # raises for a local name that is no segment's
     return name
+
+
+def url_encoded(name: str) -> str:
+    """Return a name for a URL or a path, encoded as Java's URLEncoder does."""
+    # Java and Python encode `~` and `*` differently.
+    return quote_plus(name, safe="*").replace("~", "%7E")
 
 
 @lru_cache(maxsize=4096)

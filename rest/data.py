@@ -131,7 +131,7 @@ class ResourceQuota(TypedDict):
 
 
 class LookupData(TypedDict, total=False):
-    """The URLs of the broker that serves a topic; None for a port that the broker does not have."""
+    """The URLs of the broker that serves a topic; none for a port that the broker does not have."""
 
     brokerUrl: str
     brokerUrlTls: str | None

@@ -50,6 +50,11 @@ class RestRequest:
         return {"Accept": JSON, **typed}
 
 
+NO_CALL: Final = (
+    ": nothing has this name, or the release of the broker has no such call: `pulsarium admin brokers version` shows it"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class RestReply:
     """An answer. Header names are in lower case."""
@@ -75,9 +80,10 @@ class RestReply:
         """Return the words of a refusal: `reason` of Pulsar, `message` of its servlet container, or the status."""
         data = self.data()
         if isinstance(data, dict):
-            said = data.get("reason") or data.get("message")
-            if said:
+            if said := data.get("reason"):
                 return str(said)
+            if said := data.get("message"):
+                return f"{said}{NO_CALL if self.status in (404, 405) else ''}"
         status = f"HTTP {self.status} {_phrase(self.status)}".strip()
         if isinstance(data, str) and "<html" not in data[:500].lower():
             return data.strip() or status

@@ -156,6 +156,7 @@ class OffloadPolicies(TypedDict, total=False):
     managedLedgerOffloadReadBufferSizeInBytes: int
 
 
+OFFLOAD_DRIVERS: Final = ("S3", "aws-s3", "google-cloud-storage", "filesystem", "azureblob", "aliyun-oss")
 OFFLOAD_DEFAULTS: Final[Mapping[str, Any]] = {
     "offloadersDirectory": "./offloaders",
     "managedLedgerOffloadMaxThreads": 2,

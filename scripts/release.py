@@ -19,6 +19,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 Command = Sequence[str | Path]
 VERSION_FILE = Path("broker/config/version.py")
+WITH_OWNER = ("README.md", "docs", "examples", "helpers")
+OWNER = re.compile(rb"\bOWNER\b")  # of the repository, which has no address yet
+COORDINATE = re.compile(rb"(github\.com/|io\.github\.|repository: )OWNER\b")
 UNWANTED = re.compile(r"(^|/)(build|dist|__pycache__|\.venv[^/]*|\.git|\.hypothesis|\.[a-z]+_cache)/|\.py[co]$")
 
 
@@ -183,11 +186,29 @@ def tag(root: Path, version: str, text: str) -> str:
     """Make the tag of a version, with its notes; return its name."""
     if ".dev" in version:
         raise Refused(f"{version} is under development: set VERSION in {VERSION_FILE}")
+    unnamed = without_owner(root)
+    if unnamed:
+        raise Refused(
+            f"OWNER stands in {listed(path.name for path in unnamed)}: type `scripts/release --owner NAME`, and delete "
+            "the sentences that explain OWNER"
+        )
     name = f"v{version}"
     if git(root, "tag", "--list", name):
         raise Refused(f"the tag {name} is there: set another VERSION in {VERSION_FILE}")
     git(root, "tag", "--annotate", name, "--cleanup=verbatim", "--message", f"Pulsarium {version}\n\n{text}")
     return name
+
+
+def without_owner(root: Path) -> list[Path]:
+    """Return the files that readers copy from, and that say OWNER for the owner of the repository."""
+    tracked = (root / name for name in git(root, "ls-files", *WITH_OWNER).splitlines())
+    return [path for path in tracked if path.is_file() and OWNER.search(path.read_bytes())]
+
+
+def name_owner(root: Path, owner: str) -> None:
+    """Write the owner into each coordinate: of Go's module, of Maven's package and of the repository."""
+    for path in without_owner(root):
+        path.write_bytes(COORDINATE.sub(rb"\g<1>" + owner.encode(), path.read_bytes()))
 
 
 def git(root: Path, *arguments: str) -> str:
@@ -251,8 +272,13 @@ def main() -> None:
         "one message through it; cuts the notes out of CHANGELOG.md. It publishes nothing.",
     )
     parser.add_argument("--tag", action="store_true", help="then make the tag vVERSION, with the notes")
+    parser.add_argument("--owner", metavar="NAME", help="only write the repository's owner in place of OWNER")
+    chosen = parser.parse_args()
     try:
-        release(tagged=parser.parse_args().tag)
+        if chosen.owner:
+            name_owner(ROOT, chosen.owner)
+        else:
+            release(tagged=chosen.tag)
     except Refused as reason:
         sys.exit(f"scripts/release: {reason}")
 

@@ -79,6 +79,7 @@ PICTURES: Final = {
     "missing": Picture("#/topic/persistent/public/default/order", "There is no topic"),
 }
 IN_DOCS: Final = ("overview", "partitioned", "stuck", "messages", "publish", "storage", "lab")
+DARK_IN_DOCS: Final = ("overview",)
 
 
 class Order(pulsar.schema.Record):  # type: ignore[misc]
@@ -198,8 +199,8 @@ def main() -> None:
                 "POST",
                 {"command": "ACK", "action": {"kind": "delay", "seconds": 0.1}, "count": 5},
             )
-            for look in LOOKS if every else LOOKS[:1]:
-                pictures(broker, folder, tuple(PICTURES) if every else IN_DOCS, look)
+            for look, in_docs in zip(LOOKS, (IN_DOCS, DARK_IN_DOCS, ()), strict=True):
+                pictures(broker, folder, tuple(PICTURES) if every else in_docs, look)
         client.close()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import random
+from collections.abc import Generator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 from pulsarium.broker.model.schema import registry
 from pulsarium.broker.net import slices, stalls
 from tests.foreign.toolchains import missing_toolchains
+from tests.house.by_client import ByFileAndClient
 from tests.house.left_out import LeftOut
 from tests.house.nothing_skipped import NothingSkipped
 from tests.house.requirements import RequirementRows, read_rows
@@ -21,7 +23,7 @@ from tests.house.shared_rewriting import SharedRewriting
 
 HEAVY_TIMEOUT = 900.0
 # Tests that cannot be imported without Spark. Only the environment of `scripts/test --all` has Spark.
-NEEDS_SPARK = ("bench/test_pipeline.py", "cli/test_analyze.py", "scripts/pages/test_pipeline.py", "pipeline")
+NEEDS_SPARK = ("bench/test_pipeline.py", "scripts/pages/test_pipeline.py", "pipeline")
 collect_ignore = [] if find_spec("pyspark") else list(NEEDS_SPARK)
 
 
@@ -60,15 +62,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         places = dict(zip(files, random.Random(seed).sample(range(len(files)), len(files)), strict=True))
         items.sort(key=lambda item: places[item.path])
         return
-    # Files that take minutes run first. The short files after them keep both processes busy to the end.
-    long_files = {item.path for item in items if patience(item) >= HEAVY_TIMEOUT}
+    # Files that take minutes run first. The short files after them keep all processes busy to the end.
+    long_files = {item.path for item in items if item.get_closest_marker("heavy")}
     items.sort(key=lambda item: item.path not in long_files)
 
 
-def pytest_collection_finish() -> None:
-    # Collected tests live as long as the process, so the garbage collector need not examine them again.
-    gc.collect()
-    gc.freeze()
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByFileAndClient | None:
+    return ByFileAndClient(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+@pytest.hookimpl(wrapper=True)  # around the imports of the workers' shares, too
+def pytest_collection() -> Generator[None, object, object]:
+    # Collected tests live as long as the process. To examine them again and again took a quarter of the collection.
+    gc.disable()
+    try:
+        return (yield)
+    finally:  # also in the process that gives the tests to the workers, and collects none
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(autouse=True)

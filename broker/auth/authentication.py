@@ -46,7 +46,6 @@ class Authentication:
         self.now_ms = now_ms
         self.anonymous = (config.anonymousUserRole or "").strip() or None
         self.checks_original = config.authenticateOriginalAuthData
-        self.refresh_seconds = config.authenticationRefreshCheckSeconds
         self._strict = config.strictAuthMethod
         # Pulsar asks the providers in the order of their names.
         found = [_provider(name, config, now_ms) for name in sorted(set(config.authenticationProviders))]

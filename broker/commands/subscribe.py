@@ -247,7 +247,8 @@ def unsubscribe(session: Session, cmd: pb.CommandUnsubscribe, trailing: bytes) -
         session.error(request_id, pb.MetadataError, "Consumer not found")
         return
     subscription = consumer.subscription
-    if not cmd.force and not subscription.may_be_dropped_by(consumer):
+    force = cmd.force and session.profile.unsubscribes_by_force
+    if not force and not subscription.may_be_dropped_by(consumer):
         text = "Unconnected or shared consumer attempting to unsubscribe"
         session.error(request_id, pb.MetadataError, text)
         return

@@ -121,6 +121,7 @@ def _add(session: Session, cmd: Any, request: int, parts: Iterable[TransactionPa
 @handles(pb.BaseCommand.END_TXN)
 def end_txn(session: Session, cmd: pb.CommandEndTxn, trailing: bytes) -> None:
     """Commit or abort a transaction. A request without an action commits."""
+    _check_presence(session, cmd, "txn_action")
     commit = cmd.txn_action == pb.COMMIT
     txn, done = _txn_of(cmd), _answering(session, pb.BaseCommand.END_TXN, cmd)
 
@@ -215,6 +216,7 @@ def end_txn_on_subscription(session: Session, cmd: pb.CommandEndTxnOnSubscriptio
 
 def _end_on(session: Session, cmd: Any, request: int, topic: str, find: Callable[[Topic], Participant | None]) -> None:
     """End a transaction on its participant on `topic`, which `find` returns."""
+    _check_presence(session, cmd, "txn_action", "txnid_least_bits_of_low_watermark")
     txn, done = _txn_of(cmd), _answering(session, request, cmd)
     refusal: BrokerServiceError | None = None
     effects: list[EndEffect] = []
@@ -236,6 +238,13 @@ def _end_on(session: Session, cmd: Any, request: int, topic: str, find: Callable
             done(refusal or PersistenceError(str(error)))
 
     session.broker.turn.after_commit(committed)
+
+
+def _check_presence(session: Session, cmd: Any, *fields: str) -> None:
+    """Close the connection where the release does so if one of these optional fields is absent."""
+    absent = [field for field in fields if not cmd.HasField(field)]
+    if absent and session.profile.absent_fields_close:
+        raise CloseConnection(f"{cmd.DESCRIPTOR.name} without {absent[0]}")
 
 
 def _check_coordinator(session: Session, txn: TxnId) -> None:

@@ -78,7 +78,7 @@ loadBalancerSheddingIntervalMinutes dispatcherDispatchMessagesInSubscriptionThre
 loadBalancerHostUsageCheckIntervalMinutes topicNameCacheMaxCapacity loadManagerClassName metadataSyncEventTopic
 """
 NAMES = tuple(_TEXT.split())
-_RATES = ("MsgRateIn", "BytesRateIn", "MsgRateOut", "BytesRateOut")
+RATES_OF_SEGMENTS = ("MsgRateIn", "BytesRateIn", "MsgRateOut", "BytesRateOut")
 NAMES_OF_SCALABLE_TOPICS = (  # added by 5.0
     "scalableTopicAutoScaleEnabled",
     "scalableTopicMaxSegments",
@@ -88,7 +88,7 @@ NAMES_OF_SCALABLE_TOPICS = (  # added by 5.0
     "scalableTopicMergeCooldownSeconds",
     "scalableTopicMergeWindowSeconds",
     "scalableTopicRebucketCooldownSeconds",
-    *(f"scalableTopic{action}{rate}Threshold" for action in ("Split", "Merge") for rate in _RATES),
+    *(f"scalableTopic{action}{rate}Threshold" for action in ("Split", "Merge") for rate in RATES_OF_SEGMENTS),
     "scalableTopicSplitVsRebucketMinMsgRateInThreshold",
 )
 

@@ -6,9 +6,9 @@ from typing import Final, NamedTuple
 from pulsarium.broker.config.connection_keys import ConnectionConfig
 from pulsarium.broker.config.meaning import Meaning, key
 from pulsarium.broker.config.proposals import BACKLOG_AGE, NEGATIVE_ACKS, TOKEN_KEYS
+from pulsarium.proto.framing import FRAME_PADDING
 from pulsarium.proto.numbers import LONG_MAX
 
-FRAME_PADDING: Final = 10 * 1024  # bytes of a frame beyond maxMessageSize: Pulsar's MESSAGE_SIZE_FRAME_PADDING
 MOST_BUNDLES: Final = 1 << 16  # of a namespace; a bound, so that no client's number sizes an allocation
 SUBSCRIPTION_TYPES: Final = ("Exclusive", "Shared", "Failover", "Key_Shared")
 QUOTA_POLICIES: Final = ("producer_request_hold", "producer_exception", "consumer_backlog_eviction")

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Final, NamedTuple, TypeVar
 
+from pulsarium.proto.numbers import INT_MAX
+
 T = TypeVar("T")
-JAVA_INT: Final = (-(2**31), 2**31 - 1)
+JAVA_INT: Final = (-INT_MAX - 1, INT_MAX)
 
 
 class Meaning(NamedTuple):

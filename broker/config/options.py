@@ -11,6 +11,7 @@ from pulsarium.broker.config.keys import Config
 from pulsarium.broker.config.profile import PIP, Profile
 
 Durability = Literal["none", "os", "fsync"]
+"""The worst event that commits survive: none is promised, the end of the process, or that of the machine."""
 
 
 class PortNumbers(NamedTuple):

@@ -100,6 +100,18 @@ class Profile:
     a policy of unpartitioned topics may have 0 or 1 partitions, and no cluster has an SSL factory.
     separate_publish_times: store a message in a millisecond at least, so that no two messages of a client that waits
     for each receipt have one publish time.
+    strays_are_topics: PRODUCER and SUBSCRIBE create a topic with the name of a partitioned topic, beside the
+    partitions, or with the name of a partition of no partitioned topic. Later releases answer NotAllowedError.
+    refuses_illegal_partitions: PRODUCER and SUBSCRIBE get NotAllowedError for a partition beyond the last, in place of
+    TopicNotFound.
+    scatters_keyless: on Key_Shared, entries without a key have keys of their own. Otherwise all have the same one.
+    key_shared_modes_mix: a consumer that asks for another mode of Key_Shared than those before it gets theirs, in place
+    of ConsumerBusy.
+    unsubscribes_by_force: UNSUBSCRIBE may force the deletion of a subscription that has other consumers.
+    absent_fields_close: END_TXN without an action closes the connection, and so does the end of a transaction on a
+    topic or subscription without an action or a low watermark, all of which are optional.
+    later_routes: routes of the admin API that later releases brought, each as the end of its method and path.
+    later_stats: fields that later releases brought into the stats of topics, subscriptions and consumers.
     newer_error_pages: error pages of the servlet container name the whole URL and no servlet, as in 5.0.
     proposals: numbers of the proposals that are on, of those in `proposals.py`. Code asks `has`.
     """
@@ -139,6 +151,14 @@ class Profile:
     refused_producers_stay_exclusive: bool = False
     scalable_as_m1: bool = False
     scalable_faults: bool = False
+    strays_are_topics: bool = False
+    refuses_illegal_partitions: bool = False
+    scatters_keyless: bool = True
+    key_shared_modes_mix: bool = False
+    unsubscribes_by_force: bool = True
+    absent_fields_close: bool = False
+    later_routes: tuple[str, ...] = ()
+    later_stats: frozenset[str] = frozenset()
     newer_error_pages: bool = False
     newer_rest: bool = False
     separate_publish_times: bool = False
@@ -212,20 +232,6 @@ PULSAR_4_2: Final = Profile(
 )
 
 
-def _older(
-    release: str, patch: str, max_protocol_version: int, flags: set[str], unknown: frozenset[str] = frozenset()
-) -> Profile:
-    """Return a profile that announces itself as an older release. The broker's behavior is that of 4.2."""
-    return replace(
-        PULSAR_4_2,
-        name=f"pulsar-{release}",
-        server_version=f"Pulsar Server{release}.{patch}",
-        max_protocol_version=max_protocol_version,
-        flags=frozenset(flags),
-        unknown=PULSAR_4_2.unknown | unknown,
-    )
-
-
 # As recorded
 PULSAR_5_0_M1: Final = replace(
     PULSAR_4_2,
@@ -272,18 +278,93 @@ PULSAR_5_0: Final = replace(
     proposals=frozenset({BACKLOG_AGE}),
 )
 
-# From the protocol library of each release. A release that is not listed is like the one before it.
+# As recorded
+PULSAR_4_0: Final = replace(
+    PULSAR_4_2,
+    name="pulsar-4.0",
+    defaults=(("managedLedgerPersistIndividualAckAsLongArray", False),),
+    server_version="Pulsar Server4.0.7",
+    flags=FLAGS_OF_4_2 - {WATCHERS_RECONCILE},
+    strays_are_topics=True,
+    absent_fields_close=True,
+    later_routes=(
+        "/{topic}/getMessageIdByIndex",
+        "/{topic}/subscriptionExpirationTime",
+        "/allowedTopicPropertyKeysForMetrics",
+        "/metadata/migration/start",
+        "/metadata/migration/status",
+    ),
+    later_stats=frozenset(
+        {
+            *("lastPublishTimeStamp", "topicCreationTimeStamp"),
+            *("firstConsumedFlowTimestamp", "firstMessagesSentTimestamp", "msgExpired"),
+        }
+    ),
+)
+PULSAR_3_0: Final = replace(
+    PULSAR_4_0,
+    name="pulsar-3.0",
+    defaults=(
+        *PULSAR_4_0.defaults,
+        ("subscriptionKeySharedUseClassicPersistentImplementation", True),
+        ("topicCompactionRetainNullKey", True),
+    ),
+    server_version="Pulsar Server3.0.7",
+    flags=PULSAR_4_0.flags - {REPLICATION_ONCE},
+    refuses_illegal_partitions=True,
+    scatters_keyless=False,
+    key_shared_modes_mix=True,
+    unsubscribes_by_force=False,
+    later_routes=(
+        *PULSAR_4_0.later_routes,
+        "/dispatcherPauseOnAckStatePersistent",
+        "/{topic}/policies",
+        "/{topic}/metadata",
+        "GET /admin/v2/clusters/{cluster}/migrate",
+        "/namespaces/{tenant}/{namespace}/migration",
+        "/namespaces/grantPermissionsOnTopics",
+        "/namespaces/revokePermissionsOnTopics",
+        "/transactions/abortTransaction/{mostSigBits}/{leastSigBits}",
+        "/transactions/transactionBufferInternalStats/{tenant}/{namespace}/{topic}",
+    ),
+    later_stats=PULSAR_4_0.later_stats
+    | {
+        *("drainingHashesCount", "drainingHashesClearedTotal", "drainingHashesUnackedMessages", "drainingHashes"),
+        *("keyHashRangeArrays", "bytesOutInternalCounter", "systemTopicBytesInCounter"),
+        *(
+            f"dispatchThrottled{unit}EventsBy{scope}Limit"
+            for unit in ("Msg", "Bytes")
+            for scope in ("Broker", "Subscription", "Topic")
+        ),
+    },
+)
+
+
+def _older(release: str, max_protocol_version: int, flags: set[str], unknown: frozenset[str] = frozenset()) -> Profile:
+    """Return a profile that announces itself as an older release. The broker's behavior is that of 3.0."""
+    return replace(
+        PULSAR_3_0,
+        name=f"pulsar-{release}",
+        server_version=f"Pulsar Server{release}.4",
+        max_protocol_version=max_protocol_version,
+        flags=frozenset(flags),
+        unknown=PULSAR_3_0.unknown | unknown,
+    )
+
+
+# From the protocol library of each release
+PULSAR_4_1: Final = replace(PULSAR_4_2, name="pulsar-4.1", server_version="Pulsar Server4.1.0", flags=PULSAR_4_0.flags)
 OLDER: Final = (
-    _older("4.1", "0", 21, {TOPIC_WATCHERS, PARTITIONS_UNMADE, REPLICATION_ONCE}),
-    _older("4.0", "5", 21, {TOPIC_WATCHERS, PARTITIONS_UNMADE, REPLICATION_ONCE}),
-    _older("3.0", "7", 21, {TOPIC_WATCHERS, PARTITIONS_UNMADE}),
-    _older("2.11", "4", 19, {TOPIC_WATCHERS}),
-    _older("2.10", "4", 19, set(), BROUGHT_BY_2_11),
-    _older("2.8", "4", 17, set(), BROUGHT_BY_2_10 | BROUGHT_BY_2_11),
+    _older("2.11", 19, {TOPIC_WATCHERS}),
+    _older("2.10", 19, set(), BROUGHT_BY_2_11),
+    _older("2.8", 17, set(), BROUGHT_BY_2_10 | BROUGHT_BY_2_11),
 )
 
 PROFILES: Final[Mapping[str, Profile]] = MappingProxyType(
-    {each.name: each for each in (PIP, PULSAR_5_0, PULSAR_5_0_M1, PULSAR_4_2, *OLDER)}
+    {
+        each.name: each
+        for each in (PIP, PULSAR_5_0, PULSAR_5_0_M1, PULSAR_4_2, PULSAR_4_1, PULSAR_4_0, PULSAR_3_0, *OLDER)
+    }
 )
 
 

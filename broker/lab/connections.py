@@ -44,6 +44,10 @@ class NamedConsumer(Protocol):
     def name(self) -> str: ...
     @property
     def subscription(self) -> NamedSubscription: ...
+    @property
+    def type(self) -> int:
+        """Return the type of its subscription, a `CommandSubscribe.SubType`."""
+        ...
 
 
 class Connection(Protocol):
@@ -78,11 +82,11 @@ class Connection(Protocol):
         ...
 
     def hand_on(self, frames: Iterable[Frame]) -> None:
-        """Hand frames of the client to the broker, past the tap."""
+        """Hand frames of the client to the broker, past the tap. Copies of a frame are one object."""
         ...
 
-    def send_on(self, data: bytes) -> None:
-        """Send frames of the broker to the client, past the tap."""
+    def send_on(self, parts: Iterable[bytes]) -> None:
+        """Send frames of the broker to the client, past the tap. Copies of a frame are one object."""
         ...
 
     def command(self, command: pb.BaseCommand) -> None:

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from pulsarium.broker.clock import Clock, Timer
 from pulsarium.broker.cluster import Cluster
@@ -22,6 +22,8 @@ from pulsarium.proto.errors import CommandError
 from pulsarium.proto.framing import frame
 
 ENOUGH = 1 << 20  # bytes that may wait before reading from the socket pauses
+Given = TypeVar("Given")
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,9 +244,9 @@ class SessionTap:
         self._of_client.add(frame(head, trailing) for head, trailing in frames)
         return self._handed()
 
-    def outgoing(self, data: bytes) -> bytes:
+    def outgoing(self, data: bytes) -> Iterator[bytes]:
         self._of_broker.add(split(data))
-        return b"".join(self._of_broker.flow())
+        return self._of_broker.flow()
 
     @property
     def may_read(self) -> bool:
@@ -284,13 +286,13 @@ class SessionTap:
         if queue.sender is Direction.CLIENT:
             self.session.hand_on(self._handed())
         else:
-            self.session.send_on(b"".join(queue.flow()))
+            self.session.send_on(queue.flow())
 
     def _handed(self) -> Iterator[Frame]:
         """Yield the client's frames to the session. Only frames that arrive count as signs of life."""
-        for data in self._of_client.flow():
+        for each in each_once(taken_apart, self._of_client.flow()):
             self.session.heard()
-            yield taken_apart(data)
+            yield each
 
     def look(self) -> None:
         """Remember producers and consumers of now, because a new rule may be about them."""
@@ -453,6 +455,15 @@ def split(data: bytes) -> Iterator[bytes]:
         stop = start + 4 + int.from_bytes(data[start : start + 4], "big")
         yield data[start:stop]
         start = stop
+
+
+def each_once(change: Callable[[Given], Made], given: Iterable[Given]) -> Iterator[Made]:
+    """Yield what `change` makes of each value. Copies that follow each other stay one object."""
+    last: tuple[Given, Made] | None = None
+    for each in given:
+        if last is None or each is not last[0]:
+            last = each, change(each)
+        yield last[1]
 
 
 def taken_apart(data: bytes) -> Frame:

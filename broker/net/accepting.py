@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import math
 import socket
 import ssl
+import struct
+import sys
 from contextlib import suppress
 
 import trio
@@ -17,6 +21,8 @@ tls_log = PartLog("tls")
 HANDSHAKE_SECONDS = 10.0  # Netty's own limit
 READ = 64 << 10  # bytes of a read without a limit
 PAUSE = 0.1  # seconds before accepting again, when the process has no file descriptor left
+NO_LINGER = struct.pack("ii", 1, 0)  # SO_LINGER: a close resets the connection
+QUIET = 10.0  # seconds without a shortage of file descriptors, after which the next one is told again
 
 
 class PortInUse(Exception):
@@ -28,9 +34,45 @@ class PortInUse(Exception):
         self.option = option
 
 
-async def accept_one(listener: socket.socket, log: PartLog) -> tuple[socket.socket, str, int]:
+def bind(host: str, port: int, option: str) -> socket.socket:
+    """Return a listening socket. Raise `PortInUse`, which names `option`, when the port is taken."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        if sys.platform == "win32":  # there SO_REUSEADDR lets several processes have one port
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
+        else:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind((host, port))
+        sock.listen(1024)
+    except OSError as error:
+        sock.close()
+        if error.errno == errno.EADDRINUSE:
+            raise PortInUse(port, option) from None
+        raise
+    sock.setblocking(False)
+    return sock
+
+
+class Shortage:
+    """Tell that no file descriptor is left. Say it once, not for each connection, until it has not been so for long."""
+
+    def __init__(self, log: PartLog) -> None:
+        self._log = log
+        self._until = -math.inf
+
+    def tell(self, error: Exception) -> None:
+        """Note that a connection had no file descriptor."""
+        now = trio.current_time()
+        if now >= self._until:
+            self._log.warning(
+                "cannot accept connections: raise the limit of open files, or close connections", reason=error
+            )
+        self._until = now + QUIET
+
+
+async def accept_one(listener: socket.socket, shortage: Shortage) -> tuple[socket.socket, str, int]:
     """Return the next connection as a non-blocking socket, with the client's host and port."""
-    refused = False
     while True:
         await trio.lowlevel.wait_readable(listener)
         try:
@@ -40,11 +82,7 @@ async def accept_one(listener: socket.socket, log: PartLog) -> tuple[socket.sock
         except (BlockingIOError, InterruptedError, ConnectionError):
             continue
         except OSError as error:  # out of file descriptors: wait until some are closed
-            if not refused:  # log once, not ten times a second
-                log.warning(
-                    "cannot accept connections: raise the limit of open files, or close connections", reason=error
-                )
-            refused = True
+            shortage.tell(error)
             await trio.sleep(PAUSE)
             continue
         return sock, host, port
@@ -58,6 +96,8 @@ class PlainStream(trio.abc.HalfCloseableStream):
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
         while True:
+            if self._sock.fileno() < 0:
+                raise trio.ClosedResourceError
             await trio.lowlevel.wait_readable(self._sock)
             try:
                 return self._sock.recv(max_bytes or READ)
@@ -89,6 +129,15 @@ class PlainStream(trio.abc.HalfCloseableStream):
             raise trio.BrokenResourceError from error
 
     async def aclose(self) -> None:
+        self.close()
+
+    def reset_when_closed(self) -> None:
+        """Let the other side see a reset in place of an end."""
+        with suppress(OSError):  # the connection may be gone
+            self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
+
+    def close(self) -> None:
+        """Close the socket at once."""
         if self._sock.fileno() >= 0:
             trio.lowlevel.notify_closing(self._sock)
             self._sock.close()
@@ -102,11 +151,13 @@ class HandshakeStream(trio.abc.HalfCloseableStream):
 
     def __init__(self, raw: trio.abc.HalfCloseableStream, admission: Admission) -> None:
         self.open = False
+        self.heard = False  # anything
         self._raw = raw
         self._admission = admission
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes | bytearray:
         data = await self._raw.receive_some(max_bytes)
+        self.heard |= bool(data)
         if not self.open:
             await self._admission.enter()
         return data
@@ -135,6 +186,8 @@ async def shake_hands(
         try:
             await stream.do_handshake()
         except (trio.BrokenResourceError, trio.ClosedResourceError) as error:
+            if not handshake.heard:
+                return None  # it only asked whether the port is open
             wrong_port = in_handshake(error.__cause__ or error)
             reason = wrong_port.reason
             with suppress(trio.BrokenResourceError, trio.ClosedResourceError):

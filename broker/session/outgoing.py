@@ -29,8 +29,8 @@ class Tap(Protocol):
         """Return the client's frames to handle now, given those that arrived."""
         ...
 
-    def outgoing(self, data: bytes) -> bytes:
-        """Return the bytes to write now, given whole frames of the broker."""
+    def outgoing(self, data: bytes) -> Iterable[bytes]:
+        """Return the bytes to write now, in parts, given whole frames of the broker."""
         ...
 
     @property
@@ -78,7 +78,7 @@ class OutgoingFrames:
         self.parts.clear()
         self.size = 0
         if self.tap is not None:
-            data = self.tap.outgoing(data)  # may close the session, and so add bytes
+            data = b"".join(self.tap.outgoing(data))  # may close the session, and so add bytes
         if self._unsent:
             data, self._unsent = self._unsent + data, b""
         self.taken += len(data)

@@ -224,9 +224,9 @@ class Session(ProducerClient):
         self.gate.handle(frames)
         self._sent()  # sends the answers, and resumes reading
 
-    def send_on(self, data: bytes) -> None:
+    def send_on(self, parts: Iterable[bytes]) -> None:
         """Send frames that a tap kept."""
-        self.outgoing.past_the_tap(data)
+        self.outgoing.past_the_tap(b"".join(parts))
         self._sent()
 
     def publish_finished(self, count: int) -> None:

@@ -13,7 +13,7 @@ from pulsarium.broker.auth.tls import certificate_of
 from pulsarium.broker.cluster import Broker
 from pulsarium.broker.logs import PartLog
 from pulsarium.broker.model.rate.publish_buffer import LARGEST_READ
-from pulsarium.broker.net.accepting import accept_one, shake_hands
+from pulsarium.broker.net.accepting import Shortage, accept_one, shake_hands
 from pulsarium.broker.session.session import open_session
 
 log = PartLog("session")
@@ -214,9 +214,10 @@ async def serve_plain(broker: Broker, sock: socket.socket, address: str) -> None
 
 async def accept(broker: Broker, listener: socket.socket, serve: Serve = serve_plain) -> None:
     """Serve every connection to a listening socket, until cancelled."""
+    shortage = Shortage(log)
     async with trio.open_nursery() as nursery:
         while True:
-            sock, host, port = await accept_one(listener, log)
+            sock, host, port = await accept_one(listener, shortage)
             nursery.start_soon(_alone, serve, broker, sock, f"/{host}:{port}")
 
 

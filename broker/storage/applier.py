@@ -12,10 +12,11 @@ import threading
 from collections.abc import Callable
 from functools import partial
 
+from pulsarium.broker.config.options import Durability
 from pulsarium.broker.storage import index, segments
 from pulsarium.broker.storage.database import change_metadata, set_applied, set_newest, transaction
 from pulsarium.broker.storage.deletions import Deletions
-from pulsarium.broker.storage.interface import Durability, StorageError
+from pulsarium.broker.storage.interface import StorageError
 from pulsarium.broker.storage.log_files import LogFiles
 from pulsarium.broker.storage.persist import Hook, PersistPoint
 from pulsarium.broker.storage.reclaiming import Reclaiming

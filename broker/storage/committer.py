@@ -21,12 +21,13 @@ from collections.abc import Mapping
 from functools import partial
 from typing import NamedTuple
 
+from pulsarium.broker.config.options import Durability
 from pulsarium.broker.logs import PartLog
 from pulsarium.broker.storage import segments
 from pulsarium.broker.storage.applier import Applier, NewFile
 from pulsarium.broker.storage.database import DATABASE_NAME, put_metadata, set_applied, set_newest, transaction
 from pulsarium.broker.storage.entry_log import EntryLog, Written
-from pulsarium.broker.storage.interface import Batch, Done, Durability, Entries, EntryRun, StorageError
+from pulsarium.broker.storage.interface import Batch, Done, Entries, EntryRun, StorageError
 from pulsarium.broker.storage.pace import Pace
 from pulsarium.broker.storage.persist import Hook, PersistPoint
 from pulsarium.broker.storage.place import NO_ROOM, OpenedFiles, is_short_of_room

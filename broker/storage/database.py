@@ -19,10 +19,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
+from pulsarium.broker.config.options import Durability
 from pulsarium.broker.config.version import VERSION
 from pulsarium.broker.storage import index, segments
 from pulsarium.broker.storage.entry_log import RecordEnd
-from pulsarium.broker.storage.interface import WRITTEN_BY, Durability, StorageError, code_of
+from pulsarium.broker.storage.interface import WRITTEN_BY, StorageError, code_of
 from pulsarium.proto.entry import crc32c
 
 DATABASE_NAME = "pulsarium.db"

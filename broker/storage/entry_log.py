@@ -15,8 +15,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
+from pulsarium.broker.config.options import Durability
 from pulsarium.broker.logs import PartLog
-from pulsarium.broker.storage.interface import Durability
 from pulsarium.broker.storage.log_files import LogFiles, OpenFile, sync
 from pulsarium.broker.storage.record import (
     FILE_HEAD_BYTES,

@@ -15,7 +15,7 @@ from typing import Any
 from pulsarium.broker.storage import segments
 from pulsarium.broker.storage.interface import DamagedEntriesError, code_of
 from pulsarium.broker.storage.record import ROW_HEAD_BYTES, RowPlace
-from pulsarium.broker.storage.segments import key_of
+from pulsarium.broker.storage.segments import key_of, keys_of
 from pulsarium.proto.entry import crc32c
 
 ROW_PIECES = 128
@@ -36,8 +36,7 @@ _COLUMNS = "SELECT key, file, bytes, pieces, checksum FROM run"
 def add(connection: sqlite3.Connection, ledger_id: int, pieces: Sequence[RowPlace]) -> None:
     """Add places behind those that a ledger has. Join them with the newest row while it has room."""
     last = connection.execute(
-        f"{_COLUMNS} WHERE key BETWEEN ? AND ? ORDER BY key DESC LIMIT 1",
-        _keys_of(ledger_id),
+        f"{_COLUMNS} WHERE key BETWEEN ? AND ? ORDER BY key DESC LIMIT 1", keys_of(ledger_id)
     ).fetchone()
     rows, start = list[RunRow](), 0
     if last is not None and _is_sound(last) and last[1] == pieces[0].file:
@@ -136,7 +135,7 @@ def rows_of_file(connection: sqlite3.Connection, file: int, count: int) -> list[
 def delete_slice(connection: sqlite3.Connection, ledger_id: int) -> bool:
     """Delete some places of a deleted ledger. Return False when none is left, or only damaged ones."""
     rows = connection.execute(
-        f"{_COLUMNS} WHERE key BETWEEN ? AND ? ORDER BY key LIMIT ?", (*_keys_of(ledger_id), segments.SLICE_ROWS)
+        f"{_COLUMNS} WHERE key BETWEEN ? AND ? ORDER BY key LIMIT ?", (*keys_of(ledger_id), segments.SLICE_ROWS)
     ).fetchall()
     sound = [row for row in rows if _is_sound(row)]
     for row in sound:
@@ -152,13 +151,9 @@ def delete(connection: sqlite3.Connection, ledger_id: int) -> bool:
 
 def has(connection: sqlite3.Connection, ledger_id: int) -> bool:
     """Return whether a ledger has places, in whatever state."""
-    row = connection.execute("SELECT 1 FROM run WHERE key BETWEEN ? AND ? LIMIT 1", _keys_of(ledger_id)).fetchone()
+    row = connection.execute("SELECT 1 FROM run WHERE key BETWEEN ? AND ? LIMIT 1", keys_of(ledger_id)).fetchone()
     return row is not None
 
 
 def remove(connection: sqlite3.Connection, row: RunRow) -> None:
     connection.execute("DELETE FROM run WHERE key = ?", (row[0],))
-
-
-def _keys_of(ledger_id: int) -> tuple[int, int]:
-    return key_of(ledger_id, 0), key_of(ledger_id, 0xFFFFFFFF)

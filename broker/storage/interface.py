@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import trio
 
@@ -49,9 +49,6 @@ ReadDone = Callable[[list[bytes] | Exception], None]
 
 StoredRun = tuple[int, int, int]
 """(first entry id, number of entries, bytes of the entries)."""
-
-Durability = Literal["none", "os", "fsync"]
-"""The worst event that commits survive: none is promised, the end of the process, or that of the machine."""
 
 
 class EntryRun(NamedTuple):

@@ -77,6 +77,11 @@ def key_of(ledger_id: int, entry_id: int) -> int:
     return ledger_id << 32 | entry_id
 
 
+def keys_of(ledger_id: int) -> tuple[int, int]:
+    """Return the lowest and the highest key of a ledger's rows."""
+    return key_of(ledger_id, 0), key_of(ledger_id, 0xFFFFFFFF)
+
+
 def rows_of(ledger_id: int, runs: Iterable[EntryRun]) -> list[Row]:
     """Return the rows for the runs of one ledger, joined or cut to about ROW_BYTES each."""
     rows = list[Row]()
@@ -187,7 +192,7 @@ def stored_runs(connection: sqlite3.Connection, ledger_id: int) -> list[StoredRu
     rows = connection.execute(
         "SELECT key, count, length(data) FROM segment WHERE key BETWEEN ? AND ?"
         " AND NOT EXISTS (SELECT 1 FROM deleted_ledger WHERE ledger_id = ?) ORDER BY key",
-        (*_keys_of(ledger_id), ledger_id),
+        (*keys_of(ledger_id), ledger_id),
     ).fetchall()
     if rows and (data := _sound(connection, rows[-1][0])) is not None:
         rows[-1] = rows[-1][0], count_of(data), len(data)
@@ -214,7 +219,7 @@ def has(connection: sqlite3.Connection, ledger_id: int) -> bool:
     """Return whether a ledger may have rows. Call this outside a transaction, which could not go on after damage."""
     query = "SELECT 1 FROM segment WHERE key BETWEEN ? AND ? LIMIT 1"
     try:
-        return connection.execute(query, _keys_of(ledger_id)).fetchone() is not None
+        return connection.execute(query, keys_of(ledger_id)).fetchone() is not None
     except sqlite3.DatabaseError as error:
         if code_of(error) != sqlite3.SQLITE_CORRUPT:
             raise
@@ -243,7 +248,7 @@ class DeletedRows(NamedTuple):
 
 def next_slice(connection: sqlite3.Connection, ledger_id: int, first_key: int = 0) -> DeletedRows:
     """Return the next rows to delete. Call this outside a transaction, in which SQLite would stop at a damaged row."""
-    low, high = _keys_of(ledger_id)
+    low, high = keys_of(ledger_id)
     rows = connection.execute(
         "SELECT key, length(data) FROM segment WHERE key BETWEEN ? AND ? ORDER BY key LIMIT ?",
         (max(low, first_key), high, SLICE_ROWS),
@@ -270,9 +275,5 @@ def delete_slice(connection: sqlite3.Connection, rows: DeletedRows) -> None:
         connection.execute(
             "DELETE FROM deleted_ledger WHERE ledger_id = ?"
             " AND NOT EXISTS (SELECT 1 FROM segment WHERE key BETWEEN ? AND ?)",
-            (rows.ledger_id, *_keys_of(rows.ledger_id)),
+            (rows.ledger_id, *keys_of(rows.ledger_id)),
         )
-
-
-def _keys_of(ledger_id: int) -> tuple[int, int]:
-    return key_of(ledger_id, 0), key_of(ledger_id, 0xFFFFFFFF)

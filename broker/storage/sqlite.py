@@ -17,6 +17,7 @@ from pathlib import Path
 
 import trio
 
+from pulsarium.broker.config.options import Durability
 from pulsarium.broker.storage import entries as stored_entries
 from pulsarium.broker.storage.applier import Applier
 from pulsarium.broker.storage.committer import CommittedBatch, Committer, Replacement
@@ -29,16 +30,7 @@ from pulsarium.broker.storage.database import (
     open_reader,
 )
 from pulsarium.broker.storage.entry_log import EntryLog, Tail
-from pulsarium.broker.storage.interface import (
-    Batch,
-    Done,
-    Durability,
-    Entries,
-    EntryRun,
-    ReadDone,
-    StorageError,
-    StoredRun,
-)
+from pulsarium.broker.storage.interface import Batch, Done, Entries, EntryRun, ReadDone, StorageError, StoredRun
 from pulsarium.broker.storage.log_files import LogFiles
 from pulsarium.broker.storage.persist import Hook, pass_by
 from pulsarium.broker.storage.place import DirectoryLock

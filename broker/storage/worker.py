@@ -15,6 +15,7 @@ import trio
 from pulsarium.broker.logs import PartLog
 from pulsarium.broker.storage import segments
 from pulsarium.broker.storage.interface import DamagedEntriesError, ReadDone, StorageError
+from pulsarium.broker.storage.pace import other_threads
 
 R = TypeVar("R")
 
@@ -186,7 +187,11 @@ class Worker(Generic[T]):
             error = StorageError("the store closed before this was done")
             self.hand_back([partial(request.done, error)])
         else:
-            self.serve(request)
+            other_threads.begin()
+            try:
+                self.serve(request)
+            finally:
+                other_threads.end()
         return True
 
     def _next(self) -> T | None:

@@ -1,9 +1,14 @@
-"""Explore a test: run it again and again, each time with a broker that does what Pulsar is allowed to do."""
+"""Explore a test: run it again and again, each time with a broker that does what Pulsar is allowed to do.
+
+A proxy in front of a running broker may stand in the place of the broker.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any, TypeAlias, TypedDict, Unpack, overload
 
 from pulsarium.broker.config import ServeOptions
 from pulsarium.broker.lab.explore import report
@@ -13,11 +18,15 @@ from pulsarium.broker.lab.explore.plan import Plan
 from pulsarium.broker.lab.explore.script import ScriptError, parse
 from pulsarium.broker.lab.explore.search import ExploredFailure, ExploreSettings, RunOutcome, Search
 from pulsarium.broker.testing.broker import PulsarBroker
-from pulsarium.broker.testing.exploring import ExploredRun
+from pulsarium.broker.testing.exploring import ExploredRun, PlanRun
+from pulsarium.broker.testing.proxy import PulsarProxy, proxy_options
+from pulsarium.broker.testing.shared_broker import SharedBroker
 from pulsarium.broker.testing.starting import options_of
 from pulsarium.broker.testing.thread import LoopThread
 
-Test = Callable[[PulsarBroker], object]
+Test: TypeAlias = Callable[[PulsarBroker], object]
+ProxyTest: TypeAlias = Callable[[PulsarProxy], object]
+Begin: TypeAlias = Callable[[Callable[[Any], object], Plan], RunOutcome]
 FAILURES = Path(".pulsarium/explore-failures")
 
 
@@ -31,8 +40,38 @@ class Explored(AssertionError):
         super().__init__("\n".join(["a legal choice of the broker breaks the test", *lines]))
 
 
+class _Searched(TypedDict, total=False):
+    """Options of every exploration."""
+
+    runs: int
+    seed: int
+    only: Collection[str]
+    without: Collection[str]
+    rates: Mapping[str, float] | None
+    script: Sequence[str] | None
+    name: str
+    failures: Path | None
+
+
+@overload
+def explore(test: Test, *, options: ServeOptions | None = None, **searched: Unpack[_Searched]) -> Search: ...
+
+
+@overload
 def explore(
-    test: Test,
+    test: ProxyTest,
+    *,
+    proxy: str,
+    proxy_admin_url: str | None = None,
+    delete_topics: bool = False,
+    token: str = "",
+    yes_not_production: bool = False,
+    **searched: Unpack[_Searched],
+) -> Search: ...
+
+
+def explore(
+    test: Callable[[Any], object],
     *,
     runs: int = 200,
     seed: int = 0,
@@ -43,6 +82,11 @@ def explore(
     options: ServeOptions | None = None,
     name: str = "",
     failures: Path | None = FAILURES,
+    proxy: str | None = None,
+    proxy_admin_url: str | None = None,
+    delete_topics: bool = False,
+    token: str = "",
+    yes_not_production: bool = False,
 ) -> Search:
     """Run a test `runs` times, each time with a new broker in memory that makes legal choices, as `seed` decides.
 
@@ -50,15 +94,28 @@ def explore(
     are made, in one run. `name` identifies the test in the file `failures`, whose scripts are run first; None has no
     file. Return the search with its coverage. Raise `Explored` for the first run that fails, reduced to its least
     script, `ValueError` for an unknown kind, and `ScriptError` for a script that cannot be read.
+
+    With `proxy`, the runs share the broker at this pulsar:// URL, and `test` gets a new `PulsarProxy` in front of it,
+    which makes the choices of a network. `proxy_admin_url` is the http:// URL of that broker. With `delete_topics`, all
+    persistent topics that a run opened are deleted behind it, with `token`. A broker that may be one of production
+    needs `yes_not_production`. Raise `ValueError` for what cannot be there.
     """
     __tracebackhide__ = True
-    options = options or options_of()
     given = None if script is None else check(tuple(map(parse, script)))
     kept = Failures(failures, name) if failures is not None and given is None else None
     known = kept.scripts() if kept is not None else () if given is None else (given,)
+    if proxy is None:
+        begin: Begin = partial(_with_broker, options or options_of())
+    else:
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        behind = proxy_options(proxy, proxy_admin_url, yes_not_production=yes_not_production)
+        shared = SharedBroker(options=behind, deletes=delete_topics, headers=headers)
+        shared.check({*only, *(rates or ()), *(each.kind for each in given or ())})
+        known, without = shared.possible(known), (*without, *shared.left_out)
+        begin = partial(_with_proxy, shared)
     search = Search(ExploreSettings(runs if given is None else 0, seed, only, without, rates or {}), known)
     for trial in search.trials():
-        trial.outcome = run_once(test, options, trial.plan)
+        trial.outcome = begin(test, trial.plan)
     for finding in search.findings:
         if kept is not None:
             kept.add(finding.script)
@@ -77,15 +134,32 @@ def wrong_arguments(script: Iterable[str], kinds: Iterable[str]) -> Iterator[str
             yield f"there is no kind {kind!r}; there are {', '.join(KINDS)}"
 
 
-def run_once(test: Test, options: ServeOptions, plan: Plan) -> RunOutcome:
+def _with_broker(options: ServeOptions, test: Test, plan: Plan) -> RunOutcome:
     """Run a test with a broker that follows a plan."""
     __tracebackhide__ = True
     run = ExploredRun(options, plan)
     thread = LoopThread(run.open, "pulsarium broker")
     broker = PulsarBroker(thread.start(), thread)
+    return _run_once(lambda: test(broker), run, thread)
+
+
+def _with_proxy(shared: SharedBroker, test: ProxyTest, plan: Plan) -> RunOutcome:
+    """Run a test with a proxy that follows a plan."""
+    __tracebackhide__ = True
+    run = shared.begin(plan)
+    thread = LoopThread(run.open, "proxy")
+    running = thread.start()
+    outcome = _run_once(lambda: test(PulsarProxy(running.service_url, running.admin_url)), run, thread)
+    shared.clean(outcome)
+    return outcome
+
+
+def _run_once(test: Callable[[], object], run: PlanRun[Any], thread: LoopThread[Any]) -> RunOutcome:
+    """Run a test, end the thread that the run was opened in, and return the outcome."""
+    __tracebackhide__ = True
     error: Exception | None = None
     try:
-        test(broker)
+        test()
     except Exception as failed:
         error = failed
     finally:

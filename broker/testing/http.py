@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from email.message import Message
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode
-from urllib.request import ProxyHandler, Request, build_opener
+from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
 NOT_FOUND: Final = 404
+OF_OWNERS: Final = (307, 308)
+NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 NO_QUERY: Final[Mapping[str, object]] = MappingProxyType({})
 
 
@@ -30,12 +33,26 @@ class HttpAnswer(NamedTuple):
     headers: Message
 
 
-class Http:
-    """Requests to one broker, in plain code."""
+class _ToTheOwner(HTTPRedirectHandler):
+    """Repeat any request at the broker that owns its topic. urllib itself repeats only those that read."""
 
-    def __init__(self, url: str) -> None:
+    def redirect_request(self, req: Request, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Request | None:
+        if code not in OF_OWNERS or (req.type == "https" and not newurl.startswith("https:")):
+            return super().redirect_request(req, fp, code, msg, headers, newurl)
+        return Request(newurl, req.data, req.headers, method=req.get_method())
+
+
+class Http:
+    """Requests to one broker, in plain code.
+
+    `headers` go with each request. `seconds` is the longest silence of the broker, or None without a limit.
+    """
+
+    def __init__(self, url: str, *, headers: Mapping[str, str] = NO_HEADERS, seconds: float | None = None) -> None:
         self.url = url.rstrip("/")
-        self._open = build_opener(ProxyHandler({})).open
+        opener = build_opener(ProxyHandler({}), _ToTheOwner)
+        opener.addheaders = [*headers.items()]
+        self._open = partial(opener.open, timeout=seconds)
 
     def call(self, method: str, path: str, body: object = None, query: Mapping[str, object] = NO_QUERY) -> Any:
         """Return the JSON of the answer, or None. Raise `RemoteRefusal`, or `ConnectionError` without a broker."""
@@ -60,8 +77,9 @@ class Http:
                 return HttpAnswer(answer.read(), answer.headers)
         except HTTPError as error:
             raise RemoteRefusal(error.code, _reason(error)) from None
-        except URLError as error:
-            raise ConnectionError(f"no broker answers at {self.url}: {error.reason}; start it first") from None
+        except (URLError, TimeoutError) as error:
+            why = error.reason if isinstance(error, URLError) else error
+            raise ConnectionError(f"no broker answers at {self.url}: {why}; start it first") from None
 
     def remove(self, path: str) -> None:
         """Delete a resource, which may be gone already."""

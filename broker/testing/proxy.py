@@ -25,6 +25,14 @@ class PulsarProxy(RemoteTaps):
         return f"<proxy at {self.service_url} and {self.admin_url}>"
 
 
+def proxy_options(url: str, admin_url: str | None = None, *, yes_not_production: bool = False) -> ProxyOptions:
+    """Return options of a proxy in front of the broker at `url`. Raise `ValueError` for a URL of another form."""
+    from pulsarium.broker.lab.proxy.upstream import ProxyTls, context_to_brokers
+
+    options = ProxyOptions(upstream=Upstream.of(url), admin_url=admin_url, sure=yes_not_production)
+    return dataclasses.replace(options, tls=ProxyTls(context_to_brokers())) if options.upstream.secure else options
+
+
 @contextmanager
 def proxying(url: str, admin_url: str | None = None, *, yes_not_production: bool = False) -> Iterator[PulsarProxy]:
     """Run a proxy in front of the broker at `url` until the block ends, on free ports of this machine.
@@ -32,11 +40,7 @@ def proxying(url: str, admin_url: str | None = None, *, yes_not_production: bool
     Faults and masks in front of a broker that is not in a private network need `yes_not_production`. Raise
     `ValueError` for a URL that is not pulsar://HOST:PORT or pulsar+ssl://HOST:PORT.
     """
-    from pulsarium.broker.lab.proxy.upstream import ProxyTls, context_to_brokers
-
-    options = ProxyOptions(upstream=Upstream.of(url), admin_url=admin_url, sure=yes_not_production)
-    if options.upstream.secure:
-        options = dataclasses.replace(options, tls=ProxyTls(context_to_brokers()))
+    options = proxy_options(url, admin_url, yes_not_production=yes_not_production)
     thread = LoopThread(partial(open_proxy, options), "proxy")
     running = thread.start()
     try:

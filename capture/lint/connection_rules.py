@@ -15,13 +15,12 @@ from pulsarium.capture.lint.rule import RULES, LintRule, Section, Severity
 from pulsarium.capture.lint.state import LintedConnection
 from pulsarium.proto.commands import COMMANDS, Direction
 from pulsarium.proto.entry import strip_checksum
-from pulsarium.proto.framing import MAX_FRAME_SIZE
+from pulsarium.proto.framing import FRAME_PADDING, MAX_FRAME_SIZE
 from pulsarium.proto.generated.PulsarApi_pb2 import NONE, BaseCommand, CommandSubscribe, Schema
 from pulsarium.proto.numbers import NO_REQUEST
 from pulsarium.proto.text import text_of
 
 _T = BaseCommand
-_HEADERS = 10 * 1024  # room for a frame's headers beside its message
 _BEFORE_CONNECT = {_T.CONNECT, _T.AUTH_RESPONSE, _T.PING, _T.PONG}
 _BEFORE_CONNECTED = {_T.CONNECTED, _T.AUTH_CHALLENGE, _T.ERROR, _T.PING, _T.PONG}
 _GREETING = "Binary protocol: connection establishment"
@@ -52,7 +51,7 @@ def _connection_broken(state: LintedConnection, frame: Frame) -> Iterator[str]:
 )
 def _connection_too_big(state: LintedConnection, frame: Frame) -> Iterator[str]:
     message_size = state.conversation.max_message_size
-    limit = MAX_FRAME_SIZE if message_size is None else message_size + _HEADERS
+    limit = MAX_FRAME_SIZE if message_size is None else message_size + FRAME_PADDING
     if frame.record.size > limit:
         yield f"{frame.record.size} bytes, more than the {limit} allowed"
 

@@ -13,6 +13,7 @@ from pulsarium.capture.lint.state import LintedConnection
 from pulsarium.proto.commands import Direction
 from pulsarium.proto.generated.PulsarApi_pb2 import CommandAck, CommandSubscribe, MessageIdData
 from pulsarium.proto.message_id import bits_of
+from pulsarium.proto.numbers import INT_MAX
 
 _CONSUMER = "Binary protocol: consumer"
 _FLOW = "Binary protocol: flow control"
@@ -28,7 +29,6 @@ _USE = [
 ]
 _DRAFT = "PIP-493, a draft"
 _GONE = (Phase.CLOSED_BY_CLIENT, Phase.CLOSED_BY_BROKER)
-_MOST_PERMITS = 2**31 - 1
 
 
 def _is_cumulative(frame: Frame) -> bool:
@@ -131,7 +131,7 @@ def _consumer_permits(state: LintedConnection, frame: Frame) -> Iterator[str]:
 )
 def _consumer_no_permits(state: LintedConnection, frame: Frame) -> Iterator[str]:
     permits = frame.body.messagePermits
-    if not 0 < permits <= _MOST_PERMITS:
+    if not 0 < permits <= INT_MAX:
         yield f"FLOW of {permits}"
 
 
@@ -144,10 +144,7 @@ def _consumer_no_permits(state: LintedConnection, frame: Frame) -> Iterator[str]
 )
 def _consumer_overflow(state: LintedConnection, frame: Frame) -> Iterator[str]:
     consumer = state.consumer(frame)
-    if (
-        consumer is not None
-        and frame.body.messagePermits <= _MOST_PERMITS < consumer.permits + frame.body.messagePermits
-    ):
+    if consumer is not None and frame.body.messagePermits <= INT_MAX < consumer.permits + frame.body.messagePermits:
         yield f"FLOW of {frame.body.messagePermits} to consumer {frame.consumer_id}, which has {consumer.permits}"
 
 

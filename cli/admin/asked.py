@@ -22,6 +22,7 @@ from pulsarium.rest.exchange import RestRequest, places
 DEFAULT_URL = "http://127.0.0.1:8080"
 PROBE: Final = 5  # seconds for the answer to a question of --wait
 READ_ONLY: Final = "PULSARIUM_READ_ONLY"
+TOKEN: Final = "PULSARIUM_TOKEN"
 
 
 @dataclass
@@ -69,7 +70,7 @@ says_who_calls = together(
     _broker(
         "--token",
         metavar="TOKEN",
-        envvar="PULSARIUM_TOKEN",
+        envvar=TOKEN,
         show_envvar=True,
         help="Authenticate with this token, or with the token in file:///...",
     ),

@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from pulsarium.broker.config.keys import APPEND_BROKER_TIMESTAMP, APPEND_INDEX
 from pulsarium.cli.refusal import RunRefused
-
-_TIMESTAMP: Final = "org.apache.pulsar.common.intercept.AppendBrokerTimestampMetadataInterceptor"
-_INDEX: Final = "org.apache.pulsar.common.intercept.AppendIndexMetadataInterceptor"
 
 # Features that are off by default: a part of the broker's reason, and the setting that turns the feature on.
 _OFF_BY_DEFAULT: Final = (
-    (r"[Bb]roker entry metadata is (disabled|not present)", f"brokerEntryMetadataInterceptors={_TIMESTAMP},{_INDEX}"),
+    (
+        r"[Bb]roker entry metadata is (disabled|not present)",
+        f"brokerEntryMetadataInterceptors={APPEND_BROKER_TIMESTAMP},{APPEND_INDEX}",
+    ),
     (r"[Tt]opic level policies (are|is) disabled", "topicLevelPoliciesEnabled=true"),
     (r"doesn't allow forced? deletion of namespaces", "forceDeleteNamespaceAllowed=true"),
     (r"doesn't allow forced? deletion of tenants", "forceDeleteTenantAllowed=true"),
@@ -21,7 +22,7 @@ _OFF_BY_DEFAULT: Final = (
 )
 
 _OF_STATUS: Final = {
-    401: "authenticate with --token, or --auth-plugin and --auth-params",
+    401: "authenticate with --token, or --auth-plugin and --auth-params, as a role that may do this",
 }
 
 

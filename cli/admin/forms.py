@@ -317,6 +317,7 @@ FORMS: Final[Mapping[Policy[Any], PolicyForm]] = {
 
 _ACTIONS: Final = ("produce", "consume", "functions", "sources", "sinks", "packages")
 
+SYSTEM_TOPICS = option("--include-system-topic", "-ist", flag=True, help="Include system topics.")
 ROLE: Final = option("--role", "-r", required=True, help="The role.")
 LONG_ROLE: Final = option("--role", required=True, help="The role.")  # without -r, which has another meaning
 ACTIONS: Final[dict[str, Any]] = {

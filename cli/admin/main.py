@@ -95,14 +95,17 @@ def admin(ctx: click.Context, session: AdminRun, /, tls_provider: str | None, ou
     Check that a broker answers, and list its topics:
       pulsarium admin brokers healthcheck
       pulsarium admin topics list public/default
+
     \b
     Create a namespace, a topic with four partitions, and a subscription:
       pulsarium admin namespaces create public/shop
       pulsarium admin topics create-partitioned-topic public/shop/orders --partitions 4
       pulsarium admin topics create-subscription public/shop/orders -s billing --messageId earliest
+
     \b
     Use another broker, with a token:
       PULSARIUM_TOKEN=file:///run/token pulsarium admin --admin-url https://broker:8443 tenants list
+
     \b
     Show the options of a command:
       pulsarium admin topics skip-messages --help

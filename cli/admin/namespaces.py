@@ -9,7 +9,7 @@ import click
 from pulsarium.cli.admin.api import Api
 from pulsarium.cli.admin.command import AdminCommand, CommandGroup, CommandsOf, Values, argument, option
 from pulsarium.cli.admin.errors import AdminError
-from pulsarium.cli.admin.forms import ACTIONS, LONG_ROLE, ROLE, actions
+from pulsarium.cli.admin.forms import ACTIONS, LONG_ROLE, ROLE, SYSTEM_TOPICS, actions
 from pulsarium.cli.admin.namespace_policies import POLICIES, SETTINGS
 from pulsarium.cli.admin.output import lines, pairs, value
 from pulsarium.cli.admin.policies import NAMESPACES
@@ -21,7 +21,6 @@ namespaces = CommandsOf(Namespaces)
 NAMESPACE = NAMESPACES.of
 of_namespace = CommandsOf(Namespaces, NAMESPACE)
 BUNDLE = option("--bundle", "-b", metavar="0x..._0x...", help="Select topics of this bundle.")
-SYSTEM_TOPICS = option("--include-system-topic", "-ist", flag=True, help="Include system topics.")
 SUB = option("--sub", "-s", dest="subscription", required=True, help="The subscription.")
 KEY = option("--key", "-k", required=True, help="The property.")
 _MOST_BUNDLES = 2**32

@@ -8,10 +8,9 @@ import click
 
 from pulsarium.cli.admin.command import Values, option
 from pulsarium.cli.admin.values import BYTES, LONG, MILLISECONDS, SECONDS
-from pulsarium.rest.policies import OFFLOAD_DEFAULTS
+from pulsarium.rest.policies import OFFLOAD_DEFAULTS, OFFLOAD_DRIVERS
 
 _S3: Final = ("S3", "aws-s3", "aliyun-oss")
-_DRIVERS: Final = ("S3", "aws-s3", "google-cloud-storage", "filesystem", "azureblob", "aliyun-oss")
 _MAX_BLOCK_SIZE: Final = OFFLOAD_DEFAULTS["s3ManagedLedgerOffloadMaxBlockSizeInBytes"]
 _READ_BUFFER_SIZE: Final = OFFLOAD_DEFAULTS["s3ManagedLedgerOffloadReadBufferSizeInBytes"]
 
@@ -32,7 +31,7 @@ def options(
     byte, second, millisecond = (BYTES, SECONDS, MILLISECONDS) if units else (LONG, LONG, LONG)
     size_type = BYTES if units else click.IntRange(1, 2**31 - 1)
     return (
-        option("--driver", "-d", required=True, help=f"One of {', '.join(_DRIVERS)}."),
+        option("--driver", "-d", required=True, help=f"One of {', '.join(OFFLOAD_DRIVERS)}."),
         option("--region", "-r", help="Region of the storage."),
         option("--bucket", "-b", help="Bucket for the ledgers."),
         option("--endpoint", "-e", help="Use this endpoint of the service."),
@@ -57,9 +56,11 @@ def options(
 
 def body(values: Values) -> dict[str, Any]:
     """Return the offload policies as Pulsar's client sends them: only S3 and Google settings have their own fields."""
-    driver = next((name for name in _DRIVERS if name.lower() == values.driver.lower()), None)
+    driver = next((name for name in OFFLOAD_DRIVERS if name.lower() == values.driver.lower()), None)
     if driver is None:
-        raise click.UsageError(f"The driver {values.driver} is not supported, (Possible values: {','.join(_DRIVERS)}).")
+        raise click.UsageError(
+            f"The driver {values.driver} is not supported, (Possible values: {','.join(OFFLOAD_DRIVERS)})."
+        )
     if driver in _S3 and not (values.region or values.endpoint):
         raise click.UsageError(f"The driver {values.driver} needs --region or --endpoint")
     found = dict(OFFLOAD_DEFAULTS)  # Pulsar's client sends all defaults

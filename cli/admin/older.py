@@ -16,11 +16,10 @@ from pulsarium.cli.admin.messages import TOPIC_ARGUMENT, of_topic
 from pulsarium.cli.admin.output import lines
 from pulsarium.cli.admin.partitions import PARTITIONED_METADATA
 from pulsarium.cli.admin.policies import NAMESPACES
-from pulsarium.cli.admin.topics import LOOKUP
+from pulsarium.cli.admin.topics import LOOKUP, PRECISE
 from pulsarium.cli.admin.values import INT
 from pulsarium.rest.topics import NonPersistentTopics, Topics
 
-_PRECISE = option("--get-precise-backlog", "-gpb", flag=True, help="Count the backlog exactly, by message.")
 _FORCE = option("--force", flag=True, help="Delete also while clients are connected, and disconnect them.")
 _PARTITIONS = option("--partitions", "-p", type=INT, required=True, help="The number of partitions.")
 
@@ -60,7 +59,7 @@ _OF_PERSISTENT = (
     subscriptions.UNSUBSCRIBE,
     subscriptions.create_command(),
     of_topic.shows(
-        "stats", Topics.get_stats, "Show the stats of a topic.", _PRECISE, subscription_backlog_size=lambda v: False
+        "stats", Topics.get_stats, "Show the stats of a topic.", PRECISE, subscription_backlog_size=lambda v: False
     ),
     topics.STATS_INTERNAL,
     topics.INFO_INTERNAL,

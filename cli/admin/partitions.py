@@ -7,12 +7,14 @@ from typing import Any
 import click
 
 from pulsarium.cli.admin.api import Api
+from pulsarium.cli.admin.asked import AdminRun
 from pulsarium.cli.admin.command import AdminCommand, Values, option
 from pulsarium.cli.admin.errors import AdminError
 from pulsarium.cli.admin.messages import TOPIC_ARGUMENT, of_topic
 from pulsarium.cli.admin.output import pairs
 from pulsarium.cli.admin.upkeep import position_of
 from pulsarium.cli.admin.values import INT, key_values
+from pulsarium.rest.data import LookupData
 from pulsarium.rest.lookups import Lookups
 from pulsarium.rest.topics import Topics
 
@@ -21,17 +23,23 @@ METADATA = option(
 )
 
 
-async def _partitioned_lookup(api: Api, values: Values) -> dict[str, str]:
+def url_of(found: LookupData) -> str | None:
+    """Return the URL of a broker: that for TLS if the URL of the admin API is for TLS, as in pulsar-admin."""
+    session = click.get_current_context().ensure_object(AdminRun)
+    return found.get("brokerUrlTls") if session.url.startswith("https:") else found.get("brokerUrl")
+
+
+async def _partitioned_lookup(api: Api, values: Values) -> dict[str, str | None]:
     found = await Lookups(api).lookup_partitioned_topic(values.topic)
     if not found:
         raise AdminError(f"Topic {values.topic} is not a partitioned topic")
-    return {name: broker["brokerUrl"] for name, broker in found.items()}
+    return {name: url_of(broker) for name, broker in found.items()}
 
 
-def _show_lookups(data: dict[str, str], values: Values) -> str:
+def _show_lookups(data: dict[str, str | None], values: Values) -> str:
     if not values.sort_by_broker:
         return pairs(data)
-    brokers: dict[str, list[str]] = {}
+    brokers: dict[str | None, list[str]] = {}
     for name, url in data.items():
         brokers.setdefault(url, []).append(name)
     return pairs(brokers)

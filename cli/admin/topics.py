@@ -10,8 +10,8 @@ from pulsarium.cli import completing
 from pulsarium.cli.admin import messages, partitions, subscriptions, upkeep
 from pulsarium.cli.admin.api import Api
 from pulsarium.cli.admin.command import AdminCommand, CommandGroup, CommandsOf, Values, argument, of, option
-from pulsarium.cli.admin.errors import AdminError
-from pulsarium.cli.admin.forms import ACTIONS, ENABLE, ROLE, actions
+from pulsarium.cli.admin.errors import AdminError, ServerError
+from pulsarium.cli.admin.forms import ACTIONS, ENABLE, ROLE, SYSTEM_TOPICS, actions
 from pulsarium.cli.admin.messages import TOPIC_ARGUMENT, of_topic
 from pulsarium.cli.admin.output import gson, lines, pairs, value
 from pulsarium.cli.admin.policies import NAMESPACES, TOPIC_POLICIES, applied
@@ -26,7 +26,6 @@ lookups = CommandsOf(Lookups, TOPIC_ARGUMENT)
 
 NAMESPACE = NAMESPACES.of
 of_namespace = CommandsOf(Topics, NAMESPACE)
-_SYSTEM_TOPICS = option("--include-system-topic", "-ist", flag=True, help="Include system topics.")
 
 
 async def _list(api: Api, values: Values) -> list[str]:
@@ -42,7 +41,7 @@ async def _delete(api: Api, values: Values) -> list[str]:
     for name in await _named(api, values):
         try:
             await Topics(api).delete(name, force=values.force)
-        except AdminError as error:
+        except ServerError as error:
             refused.append(f"Failed to delete topic: {name}. Exception: {error.message}")
     if refused and values.fail:
         for said in refused:
@@ -87,7 +86,7 @@ LOOKUP = lookups.shows(
     "lookup",
     Lookups.lookup_topic,
     "Show the broker that serves a topic.",
-    show=lambda data, values: value(data["brokerUrl"]),
+    show=lambda data, values: value(partitions.url_of(data)),
 )
 BUNDLE_RANGE = lookups.shows("bundle-range", Lookups.get_bundle_range, "Show the bundle of a topic.")
 
@@ -105,7 +104,7 @@ _LIFE = (
                 help="Select topics of this domain.",
             ),
             option("--bundle", "-b", metavar="0x..._0x...", help="Select topics of this bundle."),
-            _SYSTEM_TOPICS,
+            SYSTEM_TOPICS,
         ),
         lines,
         example="public/default",
@@ -114,7 +113,7 @@ _LIFE = (
         "list-partitioned-topics",
         Topics.get_partitioned_topic_list,
         "List the partitioned topics of a namespace.",
-        _SYSTEM_TOPICS,
+        SYSTEM_TOPICS,
         show=lines,
     ),
     PERMISSIONS,
@@ -180,7 +179,7 @@ _LIFE = (
     ),
 )
 
-_PRECISE = option("--get-precise-backlog", "-gpb", flag=True, help="Count the backlog exactly, by message.")
+PRECISE = option("--get-precise-backlog", "-gpb", flag=True, help="Count the backlog exactly, by message.")
 # In pulsar-admin too, this flag turns off a setting that is on by default.
 _SIZES = option("--get-subscription-backlog-size", "-sbs", flag=True, help="Leave out the size of each backlog.")
 _EARLIEST = option(
@@ -212,7 +211,7 @@ _STATS = (
         "stats",
         Topics.get_stats,
         "Show the rates, producers, subscriptions and backlog of a topic.",
-        _PRECISE,
+        PRECISE,
         _SIZES,
         _EARLIEST,
         example="orders --get-precise-backlog",
@@ -225,7 +224,7 @@ _STATS = (
         Topics.get_partitioned_stats,
         "Show the stats of all partitions together.",
         option("--per-partition", flag=True, help="Show each partition too."),
-        _PRECISE,
+        PRECISE,
         _SIZES,
         _EARLIEST,
         subscription_backlog_size=_with_sizes,

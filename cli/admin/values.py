@@ -17,7 +17,7 @@ from pulsarium.proto.topic_name import NamespaceName, TopicName
 from pulsarium.rest.message_ids import EARLIEST, LATEST, PlainId
 
 _LONG = re.compile(r"[+-]?[0-9]+")
-_TIME_UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400, "y": 365 * 86400}
+TIME_UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400, "y": 365 * 86400}
 _SIZE_UNITS: Final = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
 Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
@@ -68,9 +68,9 @@ def _seconds(text: str) -> int:
     unit = text[-1:].lower()
     if not unit.isalpha():
         return _long(text)
-    if unit not in _TIME_UNITS:
+    if unit not in TIME_UNITS:
         raise ValueError(f"'{text}' has no unit of time; write 10s, 5m, 3h, 2d, 5w or 1y, or a plain number of seconds")
-    return _long(text[:-1]) * _TIME_UNITS[unit]
+    return _long(text[:-1]) * TIME_UNITS[unit]
 
 
 def _bytes(text: str) -> int:

@@ -11,6 +11,7 @@ import click
 from pulsarium.cli.admin.values import CURSOR_POSITION, pattern
 from pulsarium.cli.client.session import ClientRun, Keys, pace, refuse
 from pulsarium.cli.completing import subscriptions, topics
+from pulsarium.cli.grouped import together
 from pulsarium.proto.numbers import LONG_MAX
 
 if TYPE_CHECKING:
@@ -18,65 +19,57 @@ if TYPE_CHECKING:
     from pulsarium.rest.message_ids import PlainId
 
 
-def _receiving(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that both commands share."""
-    for option in reversed(
-        (
-            click.option(
-                "-n", "--num-messages", type=click.IntRange(min=0), default=1, help="Stop after N messages; 0: never."
-            ),
-            click.option("--hex", "hexadecimal", is_flag=True, help="Show contents in hexadecimal."),
-            click.option("--hide-content", is_flag=True, help="Count the messages without showing them."),
-            click.option("-mp", "--print-metadata", is_flag=True, help="Show message id, producer and more."),
-            click.option(
-                "-r", "--rate", type=click.FloatRange(min=0), default=0.0, help="Limit messages a second; 0: no limit."
-            ),
-            click.option(
-                "-q",
-                "--queue-size",
-                type=click.IntRange(min=0),
-                default=0,
-                help="Buffer this many messages; 0: the client's default.",
-            ),
-            click.option(
-                "-st",
-                "--schema-type",
-                type=click.Choice(["bytes", "auto_consume"]),
-                default="bytes",
-                help="Show the bytes, or decode them with the topic's schema.",
-            ),
-            click.option(
-                "-ekv",
-                "--encryption-key-value",
-                metavar="URI",
-                help="Decrypt with this private key: file:///... or data:...",
-            ),
-            click.option(
-                *("-ca", "--crypto-failure-action"),
-                type=click.Choice(["FAIL", "DISCARD", "CONSUME"]),
-                default="FAIL",
-                help="Choose what happens to a message that cannot be decrypted.",
-            ),
-            click.option(
-                "-mc",
-                "--max_chunked_msg",
-                type=int,
-                default=0,
-                help="Join at most this many chunked messages at a time.",
-            ),
-            click.option(
-                "-ac",
-                "--auto_ack_chunk_q_full",
-                is_flag=True,
-                help="Acknowledge the oldest incomplete message beyond that limit.",
-            ),
-            click.option(
-                "-pm", "--pool-messages", type=bool, default=True, help="Ignored: pooling is for Java's memory."
-            ),
-        )
-    ):
-        command = option(command)
-    return command
+_receiving = together(
+    click.option(
+        "-n", "--num-messages", type=click.IntRange(min=0), default=1, help="Stop after N messages; 0: never."
+    ),
+    click.option("--hex", "hexadecimal", is_flag=True, help="Show contents in hexadecimal."),
+    click.option("--hide-content", is_flag=True, help="Count the messages without showing them."),
+    click.option("-mp", "--print-metadata", is_flag=True, help="Show message id, producer and more."),
+    click.option(
+        "-r", "--rate", type=click.FloatRange(min=0), default=0.0, help="Limit messages a second; 0: no limit."
+    ),
+    click.option(
+        "-q",
+        "--queue-size",
+        type=click.IntRange(min=0),
+        default=0,
+        help="Buffer this many messages; 0: the client's default.",
+    ),
+    click.option(
+        "-st",
+        "--schema-type",
+        type=click.Choice(["bytes", "auto_consume"]),
+        default="bytes",
+        help="Show the bytes, or decode them with the topic's schema.",
+    ),
+    click.option(
+        "-ekv",
+        "--encryption-key-value",
+        metavar="URI",
+        help="Decrypt with this private key: file:///... or data:...",
+    ),
+    click.option(
+        *("-ca", "--crypto-failure-action"),
+        type=click.Choice(["FAIL", "DISCARD", "CONSUME"]),
+        default="FAIL",
+        help="Choose what happens to a message that cannot be decrypted.",
+    ),
+    click.option(
+        "-mc",
+        "--max_chunked_msg",
+        type=int,
+        default=0,
+        help="Join at most this many chunked messages at a time.",
+    ),
+    click.option(
+        "-ac",
+        "--auto_ack_chunk_q_full",
+        is_flag=True,
+        help="Acknowledge the oldest incomplete message beyond that limit.",
+    ),
+    click.option("-pm", "--pool-messages", type=bool, default=True, help="Ignored: pooling is for Java's memory."),
+)
 
 
 @click.command(context_settings={"show_default": True})

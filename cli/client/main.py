@@ -3,46 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
 from typing import Any, Final
 
 import click
 
-from pulsarium.cli.admin.asked import says_who_calls
-from pulsarium.cli.client.session import DEFAULT_URL, ClientRun, refuse
-from pulsarium.cli.grouped import Commands
+from pulsarium.cli.client.session import ClientRun, asks_which_url, refuse
+from pulsarium.cli.grouped import LazyGroup
 
-_COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
-    "produce": ("produce", "Publish messages."),
-    "consume": ("consume", "Receive messages of a subscription and acknowledge them."),
-    "read": ("consume", "Show messages without a subscription."),
+_COMMANDS: Final[Mapping[str, str]] = {
+    "produce": "pulsarium.cli.client.produce:produce",
+    "consume": "pulsarium.cli.client.consume:consume",
+    "read": "pulsarium.cli.client.consume:read",
 }
 
 
-class _Commands(Commands):
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _COMMANDS:
-            return None
-        command: click.Command = getattr(import_module(f"{__package__}.{_COMMANDS[cmd_name][0]}"), cmd_name)
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, what) for name, (_, what) in _COMMANDS.items()])
-
-
-@click.command(cls=_Commands, short_help="Produce, consume and read messages.")
-@click.option(
-    "--url",
-    metavar="URL",
-    envvar=["PULSARIUM_SERVICE_URL", "PULSAR_SERVICE_URL"],
-    show_envvar=True,
-    help=f"Connect to this broker.  [default: {DEFAULT_URL}]",
-)
-@says_who_calls
+@click.command(cls=LazyGroup, places=_COMMANDS, short_help="Produce, consume and read messages.")
+@asks_which_url
 @click.option("-ml", "--memory-limit", metavar="SIZE", help="Ignored: accepted for pulsar-client's sake.")
 @click.option("--listener-name", metavar="NAME", help="Connect to this listener of advertisedListeners.")
 @click.option("--proxy-url", metavar="URL", help="Refused: not supported yet.")

@@ -18,7 +18,9 @@ from urllib.parse import unquote, urlsplit
 
 import click
 
+from pulsarium.cli.admin.asked import says_who_calls
 from pulsarium.cli.admin.caller import Caller
+from pulsarium.cli.grouped import together
 from pulsarium.cli.interrupts import closing_at_ctrl_c, leaving_in_time
 from pulsarium.cli.patience import attempt
 from pulsarium.proto.errors import look_for
@@ -36,6 +38,18 @@ KNOCK: Final = 3.0  # seconds for a connection
 # Options of this command for the arguments that the client's errors name
 _OPTIONS: Final[Mapping[str, str]] = MappingProxyType(
     {"tls_trust_certs_file_path": "--tlsTrustCertsFilePath", "tls_validate_hostname=False": "--tls-allow-insecure"}
+)
+
+
+asks_which_url = together(
+    click.option(
+        "--url",
+        metavar="URL",
+        envvar=["PULSARIUM_SERVICE_URL", "PULSAR_SERVICE_URL"],
+        show_envvar=True,
+        help=f"Connect to this broker.  [default: {DEFAULT_URL}]",
+    ),
+    says_who_calls,
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -13,23 +13,26 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from pulsarium.cli.exec import look_for
+from pulsarium.cli.explore.brokers import WITHOUT_EFFECT, RunBrokers, behind_a_proxy, new_brokers
 from pulsarium.cli.grouped import GroupedCommand, options_of
+from pulsarium.cli.lab.proxy import in_front_of
 from pulsarium.cli.refusal import RequestRefused, RunRefused
-from pulsarium.cli.serve import FILE, broker_options, gather
+from pulsarium.cli.serve import FILE, broker_options, network, pairs
 from pulsarium.cli.terminal import progress
 
 if TYPE_CHECKING:
-    from pulsarium.broker.config import ServeOptions
     from pulsarium.broker.lab.explore.script import Script
     from pulsarium.broker.lab.explore.search import ExploredFailure, ExploreSettings
-    from pulsarium.cli.explore.run import Exploration
-    from pulsarium.cli.run import Opener
 
 FAILURES: Final = Path(".pulsarium/explore-failures")
 FOUND: Final = 1
-# Options of pulsarium serve that explore refuses, and does not list.
-WITHOUT_EFFECT: Final = ("data", "durability", "capture", "ready_file")
 search = options_of("Exploration")
+
+
+def _left_out() -> str:
+    from pulsarium.broker.lab.explore.report import left_out
+
+    return left_out()
 
 
 @click.command(
@@ -79,6 +82,14 @@ search = options_of("Exploration")
     help="Run the failed scripts of FILE first, and add new ones.",
 )
 @search("--list", "listing", is_flag=True, help="List the kinds of choices, and why each is legal.")
+@in_front_of(_left_out)
+@network(
+    "--delete-topics",
+    "deletes",
+    is_flag=True,
+    help="Delete all topics that a run opened, with all messages, behind the run. Needs --proxy-admin-url, and sends "
+    "the token of PULSARIUM_TOKEN.",
+)
 @broker_options(free_ports=True, log_level="error", seed="--create")
 def explore(
     command: tuple[str, ...],
@@ -95,6 +106,10 @@ def explore(
     script: Path | None,
     failures: Path,
     listing: bool,
+    proxy: str | None,
+    proxy_admin_url: str | None,
+    sure: bool,
+    deletes: bool,
     log_level: str,
     log_format: str,
     **asked: Any,
@@ -123,6 +138,10 @@ def explore(
       pulsarium explore --persistent --runs 2000 -- java -jar orders.jar
     List the kinds of choices:
       pulsarium explore --list
+    Run a program through a proxy in front of a test cluster, with the choices that a network can make:
+      pulsarium explore --proxy pulsar://staging:6650 -- python orders.py
+
+    Runs through a proxy share the cluster. A program that uses the same topics in each run needs --delete-topics.
 
     The other options are those of pulsarium serve. --create FILE is its --seed FILE.
     """
@@ -137,12 +156,13 @@ def explore(
     given = _script(decide, script)
     if keep_going and given is not None:
         raise RequestRefused("explore: --keep-going has no effect on a given script, which is run once: leave one out")
-    settings = _settings(runs if given is None else 0, number, only, without, rates)
-    for option in WITHOUT_EFFECT:
-        if asked[option] is not None:
-            name = option.replace("_", "-")
-            raise RequestRefused(f"explore: --{name} has no effect: each run has a new broker in memory")
-    options, loaded = gather(asked, free_ports=True)
+    chances = dict(pairs(rates, "--rate"))
+    if proxy is None:
+        brokers = new_brokers(asked)
+    else:
+        named = {*only, *chances, *(each.kind for each in given or ())}
+        brokers = behind_a_proxy(proxy, proxy_admin_url, asked, named, sure=sure, deletes=deletes)
+    settings = _settings(runs if given is None else 0, number, only, (*without, *brokers.left_out), chances)
 
     from pulsarium.broker.lab.explore.failures import Failures
     from pulsarium.broker.lab.explore.script import ScriptError
@@ -150,26 +170,29 @@ def explore(
     from pulsarium.cli.explore.application import EachTime, Persistent
     from pulsarium.cli.explore.run import Exploration
     from pulsarium.cli.logs import configure
-    from pulsarium.cli.run import run_loop
 
     configure(log_level, log_format)
     kept = Failures(failures, shlex.join(command))
     try:
-        known = [given] if given is not None else [*kept.scripts()]
+        known = [given] if given is not None else [*brokers.possible(kept.scripts())]
     except ScriptError as error:
         raise RequestRefused(f"--failures: {error}") from None
     kind = Persistent if persistent else EachTime
     with _progress(len(known) + settings.runs) as advanced:
         made = Search(settings, known, keep_going=keep_going, advanced=advanced)
-        exploration = Exploration(options, made, lambda: kind(command), timeout=timeout, jobs=jobs)
-        run_loop(options, loaded, _job(exploration))
+        exploration = Exploration(
+            brokers.begin, made, lambda: kind(command), timeout=timeout, jobs=jobs, clean=brokers.clean
+        )
+        brokers.run(exploration.run)
+    if proxy is not None:
+        click.echo(report.left_out())
     if given is None:
         click.echo("\n".join([f"seed {settings.seed}", *report.summary(made)]))
     if not made.findings:
         click.echo("nothing found")
         return
     for finding in made.findings:
-        click.echo("\n".join(_found(finding, command)))
+        click.echo("\n".join(_found(finding, command, brokers)))
         if given is None:
             try:
                 kept.add(finding.script)
@@ -186,14 +209,13 @@ for _option in explore.params:
 
 
 def _settings(
-    runs: int, seed: int | None, only: Sequence[str], without: Sequence[str], rates: Sequence[str]
+    runs: int, seed: int | None, only: Sequence[str], without: Sequence[str], rates: Mapping[str, str]
 ) -> ExploreSettings:
     from pulsarium.broker.lab.explore.search import ExploreSettings
-    from pulsarium.cli.serve import pairs
 
     seed = random.randrange(2**32) if seed is None else seed
     try:
-        given = {kind: float(rate) for kind, rate in pairs(rates, "--rate")}
+        given = {kind: float(rate) for kind, rate in rates.items()}
         return ExploreSettings(runs, seed, only, without, given)
     except ValueError as error:
         raise RequestRefused(f"explore: {error}") from None
@@ -215,13 +237,6 @@ def _script(decide: Sequence[str], path: Path | None) -> Script | None:
         raise RequestRefused(f"--script {path}: {error.strerror}") from None
 
 
-def _job(exploration: Exploration) -> Any:
-    async def run(options: ServeOptions, opener: Opener) -> None:
-        await exploration.run()
-
-    return run
-
-
 @contextmanager
 def _progress(length: int) -> Iterator[Any]:
     """Show a progress bar on a terminal, and yield the function that advances it."""
@@ -232,7 +247,7 @@ def _progress(length: int) -> Iterator[Any]:
         yield lambda: bar.update(1)
 
 
-def _found(finding: ExploredFailure, command: Sequence[str]) -> Iterator[str]:
+def _found(finding: ExploredFailure, command: Sequence[str], brokers: RunBrokers) -> Iterator[str]:
     from pulsarium.broker.lab.explore import report
 
     yield ""
@@ -240,8 +255,9 @@ def _found(finding: ExploredFailure, command: Sequence[str]) -> Iterator[str]:
     if finding.script:
         yield ""
         yield "Repeat:"
-        yield f"  {report.explore_command(finding.script, command)}"
-        yield f"  {report.pytest_mark(finding.script)}"
+        yield f"  {report.explore_command(finding.script, command, brokers.options)}"
+        if not brokers.options:
+            yield f"  {report.pytest_mark(finding.script)}"
         yield from (f"  {line}" for line in report.fault_commands(finding.script))
     yield ""
     yield "Frames around the last decision:"

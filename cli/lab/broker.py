@@ -27,7 +27,12 @@ VALUES: Final[Mapping[tuple[type, ...], type]] = {
 }
 
 SLICE: Final = 20.0  # seconds that one call waits: shorter than the timeout of an HTTP proxy
+NOT_FOUND: Final = 404
 NOT_YET: Final = 408
+OF_PROXY: Final = 501
+"""The answer of a proxy to a call that needs the state of a broker."""
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print the broker's answer as JSON.")
 
 
 class LabOf:
@@ -46,10 +51,14 @@ class LabOf:
 
     @property
     def is_there(self) -> bool:
-        """Return whether the broker has the lab: one that is not Pulsarium does not know its calls."""
+        """Return whether the broker has the lab with its state: one that is not Pulsarium does not know its calls.
+
+        Nor does a proxy in front of any broker.
+        """
         known = tuple(range(400, 600))
         reply = done(self._session.api.send(RestRequest("GET", "/lab/process", known=known)))
-        return reply.status < known[0] or "reason" in (reply.data() if isinstance(reply.data(), dict) else {})
+        told = reply.data() if isinstance(reply.data(), dict) else {}
+        return reply.status < known[0] or ("reason" in told and reply.status != OF_PROXY)
 
     def call(self, method: str, path: str, body: object = NO_BODY, **query: object) -> Any:
         """Return the JSON of the answer, or None when the answer is empty. `path` begins after /lab/."""
@@ -82,8 +91,17 @@ class LabOf:
             raise RunRefused("nothing was changed; name another broker with --admin-url")
 
     def reply(self, method: str, path: str, body: object = NO_BODY, **query: object) -> RestReply:
-        """Return the answer itself."""
-        return done(self._session.api.send(RestRequest(method, f"/lab/{path}", query, body)))
+        """Return the answer itself. Raise `ServerError` for a refusal, and for a broker that has no lab."""
+        reply = done(self._session.api.send(RestRequest(method, f"/lab/{path}", query, body, known=(NOT_FOUND,))))
+        if reply.status != NOT_FOUND:
+            return reply
+        told = reply.data()
+        if isinstance(told, dict) and "reason" in told:
+            raise ServerError(NOT_FOUND, reply.reason)
+        url = origin(self._session.url)
+        raise ServerError(
+            NOT_FOUND, f"{url} has no lab, because it is no Pulsarium: put `pulsarium proxy` in front of it"
+        )
 
 
 sure = click.option("--yes", "sure", is_flag=True, help="Do not ask on a terminal where no option names the broker.")

@@ -11,12 +11,10 @@ import click
 from pulsarium.cli.admin.errors import AdminError, ServerError
 from pulsarium.cli.durations import Duration, spoken
 from pulsarium.cli.grouped import GroupedCommands
-from pulsarium.cli.lab.broker import LabOf, of_broker, sure
+from pulsarium.cli.lab.broker import LabOf, as_json, of_broker, sure
 from pulsarium.rest.exchange import NO_BODY
 
 APART: Final = ("keep-alive", "token-expiry")
-
-as_json = click.option("--json", "as_json", is_flag=True, help="Print the broker's answer as JSON.")
 
 
 @click.group(cls=GroupedCommands)

@@ -13,7 +13,7 @@ from pulsarium.cli.admin.errors import AdminError, ServerError
 from pulsarium.cli.admin.output import table
 from pulsarium.cli.completing import commands, faults
 from pulsarium.cli.grouped import GroupedCommands
-from pulsarium.cli.lab.broker import NOT_YET, LabOf, asked, of_broker, taking
+from pulsarium.cli.lab.broker import NOT_YET, LabOf, as_json, asked, of_broker, taking
 
 ACTIONS: Final = {
     "answer": "Refuse the command with an error (--error, --message).",
@@ -32,8 +32,6 @@ OF_ACTIONS: Final = ("error", "message", "seconds", "times", "what", "keep")
 OF_RULES: Final = json_arguments(Selected)
 WHO: Final = sorted(OF_RULES, key=lambda name: OF_RULES[name].types != (str,))  # names first
 
-as_json = click.option("--json", "as_json", is_flag=True, help="Print the broker's answer as JSON.")
-
 
 @click.group(cls=GroupedCommands)
 def fault() -> None:
@@ -46,6 +44,7 @@ def fault() -> None:
       pulsarium fault add LOOKUP answer --error ServiceNotReady --every 3 --forever
     Slow the network down for one client:
       pulsarium fault add MESSAGE delay --seconds 0.2 --client-version '*Java*' --forever
+
     \b
     See the faults, wait for one, and end them:
       pulsarium fault list

@@ -9,7 +9,7 @@ import click
 
 from pulsarium.broker.lab.arguments import Whose, json_name
 from pulsarium.cli.grouped import GroupedCommands
-from pulsarium.cli.lab.broker import LabOf, of_broker, taking
+from pulsarium.cli.lab.broker import LabOf, as_json, of_broker, taking
 from pulsarium.cli.refusal import RequestRefused
 
 
@@ -57,7 +57,7 @@ def add(
 
 
 @mask.command(name="list")
-@click.option("--json", "as_json", is_flag=True, help="Print the broker's answer as JSON.")
+@as_json
 @of_broker
 def list_masks(lab: LabOf, as_json: bool) -> None:
     """List all masks, and how many connections have received each."""

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
-from pulsarium.cli.grouped import GroupedCommand
+from pulsarium.cli.grouped import Decorator, GroupedCommand, options_of, together
 from pulsarium.cli.refusal import RequestRefused
-from pulsarium.cli.serve import DIRECTORY, FILE, PORT, network, output
+from pulsarium.cli.serve import DIRECTORY, FILE, PORT, check_security, network, output, tls
 
 if TYPE_CHECKING:
     from pulsarium.broker.config import ServeOptions
     from pulsarium.broker.proxying import ProxyOptions
     from pulsarium.cli.run import RunningBrokers
 
-_OPTIONS: Final = (
-    network("--admin-url", metavar="URL", help="Forward HTTP to this http://HOST:PORT of the broker, but not /lab."),
+towards = options_of("TLS towards brokers")
+
+proxy_options = together(
+    network("--admin-url", metavar="URL", help="Forward HTTP to this URL of the broker, but not /lab."),
     network("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Listen on this address."),
     network(
         "--port", type=PORT, default=0, metavar="N", help="Listen for clients on this port.  [default: a free one]"
@@ -34,12 +37,6 @@ _OPTIONS: Final = (
         metavar="N",
         help="Answer Toxiproxy's control API on this port; 0: a free one.  [default: no such API]",
     ),
-    network("--tls-cert", type=FILE, metavar="FILE", help="Serve clients over TLS only, with this certificate (PEM)."),
-    network("--tls-key", type=FILE, metavar="FILE", help="Key of --tls-cert, if it is in another file."),
-    network("--trust-certs", type=FILE, metavar="FILE", help="Trust brokers with certificates of this authority."),
-    network("--client-cert", type=FILE, metavar="FILE", help="Show this certificate to brokers (PEM)."),
-    network("--client-key", type=FILE, metavar="FILE", help="Key of --client-cert, if it is in another file."),
-    network("--insecure", is_flag=True, help="Trust the certificate of any broker."),
     network(
         "--allow-host",
         multiple=True,
@@ -52,14 +49,38 @@ _OPTIONS: Final = (
         is_flag=True,
         help="Allow faults and masks in front of a broker that is not in a private network.",
     ),
+    tls("--tls-port", type=PORT, metavar="N", help="Listen for clients over TLS, too, on this port; 0: a free one."),
+    tls("--https-port", type=PORT, metavar="N", help="Listen for HTTPS, too, on this port; 0: a free one."),
+    tls("--tls-cert", type=FILE, metavar="FILE", help="The proxy's certificate, in PEM."),
+    tls("--tls-key", type=FILE, metavar="FILE", help="Key of --tls-cert, if it is in another file."),
+    towards(
+        "--tls-trust-cert-path",
+        "--tlsTrustCertsFilePath",
+        "trust",
+        type=FILE,
+        metavar="FILE",
+        help="Trust the authorities in this PEM file.  [default: those of the machine, or of SSL_CERT_FILE]",
+    ),
+    towards("--tls-allow-insecure", "insecure", is_flag=True, help="Trust any certificate."),
+    towards("--client-cert", type=FILE, metavar="FILE", help="Show this certificate (PEM)."),
+    towards("--client-key", type=FILE, metavar="FILE", help="Key of --client-cert, if it is in another file."),
 )
+"""The options of a proxy. `proxy_of` reads them."""
 
 
-def proxy_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of a proxy to a command. `options_of` reads them."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+def in_front_of(more: Callable[[], str] = lambda: "") -> Decorator:
+    """Return the options of a command that may run a proxy in the place of its broker. `more` ends a help text."""
+
+    def about() -> str:
+        return f"Run a proxy in front of the broker at URL, and no broker. See pulsarium proxy. {more()}".rstrip()
+
+    return together(
+        network("--proxy", metavar="URL", late_help=about),
+        network("--proxy-admin-url", metavar="URL", help="Forward HTTP to this URL of the broker, with --proxy."),
+        network(
+            "--yes-not-production", "sure", is_flag=True, help="Allow faults outside of private networks, with --proxy."
+        ),
+    )
 
 
 @click.command(cls=GroupedCommand, short_help="Put the lab in front of any Pulsar cluster.")
@@ -76,20 +97,25 @@ def proxy(url: str, capture: Path | None, lab_dir: Path | None, ready_file: Path
       pulsarium proxy pulsar://staging:6650 --admin-url http://staging:8080 --port 6651 --http-port 8081
     Lose the receipt of the next message, with the same commands as for a broker of Pulsarium:
       pulsarium fault add SEND drop --after-work --topic orders --admin-url http://localhost:8081
+    Stand in front of a cluster with TLS, whose authority is in ca.pem, and let clients use TLS or not:
+      pulsarium proxy pulsar+ssl://staging:6651 --admin-url https://staging:8443 --tls-trust-cert-path ca.pem \\
+        --port 6650 --tls-port 6651 --http-port 8080 --https-port 8443 --tls-cert proxy.pem --tls-key proxy.key
 
     When an answer names a broker, the client receives a URL of the proxy instead. So clients stay on the proxy, and
     each broker of the cluster has a port there. URL may be pulsar:// or pulsar+ssl://.
     """
-    run_proxy(options_of(url, lab_dir=lab_dir, **given), ready_file, capture)
+    run_proxy(proxy_of(url, lab_dir=lab_dir, **given), ready_file, capture)
 
 
-def options_of(
+def proxy_of(
     url: str,
     *,
     admin_url: str | None = None,
+    tls_port: int | None = None,
+    https_port: int | None = None,
     tls_cert: Path | None = None,
     tls_key: Path | None = None,
-    trust_certs: Path | None = None,
+    trust: Path | None = None,
     client_cert: Path | None = None,
     client_key: Path | None = None,
     insecure: bool = False,
@@ -99,37 +125,61 @@ def options_of(
     **others: Any,
 ) -> ProxyOptions:
     """Return the options of a proxy. Raise `RequestRefused` for a URL or a file that cannot be used."""
-    from pulsarium.broker.lab.proxy.upstream import ProxyTls, Upstream, context_to_brokers, context_to_clients
+    from pulsarium.broker.lab.proxy.upstream import ProxyTls, Upstream, context_to_brokers
     from pulsarium.broker.proxying import FORBIDDEN, ProxyOptions
 
     if admin_url is not None and not admin_url.startswith(("http://", "https://")):
         raise RequestRefused(f"--admin-url {admin_url}: http://HOST:PORT or https://HOST:PORT is wanted")
-    if tls_key and not tls_cert:
-        raise RequestRefused("--tls-key: name the certificate, too: --tls-cert FILE")
+    for option, given in (("--tls-key", tls_key), ("--tls-port", tls_port), ("--https-port", https_port)):
+        if given is not None and not tls_cert:
+            raise RequestRefused(f"{option}: name the certificate, too: --tls-cert FILE")
+    if tls_cert is not None and tls_port is None and https_port is None:
+        raise RequestRefused("--tls-cert has no effect without --tls-port N or --https-port N")
+    if client_key is not None and client_cert is None:
+        raise RequestRefused("--client-key: name the certificate, too: --client-cert FILE")
     try:
         upstream = Upstream.of(url)
     except ValueError as error:
         raise RequestRefused(str(error)) from None
     try:
-        to_brokers = (
-            context_to_brokers(trust_certs, client_cert, client_key, insecure=insecure) if upstream.secure else None
-        )
-        to_clients = None if tls_cert is None else context_to_clients(tls_cert, tls_key)
+        to_brokers = context_to_brokers(trust, client_cert, client_key, insecure=insecure)
     except OSError as error:  # ssl.SSLError is one
         raise RequestRefused(f"a certificate or a key cannot be used: {error}; pass files in PEM") from None
-    tls = ProxyTls(to_brokers, to_clients)
     if toxiproxy_port is not None and not (sure or upstream.looks_like_a_test):
         raise RequestRefused(f"--toxiproxy-port: {FORBIDDEN.format(upstream)}")
-    return ProxyOptions(
+    options = ProxyOptions(
         upstream=upstream,
         admin_url=admin_url,
-        tls=tls,
-        insecure=insecure,
+        tls_port=tls_port,
+        https_port=https_port,
+        tls_cert=tls_cert,
+        tls_key=tls_key,
+        tls=ProxyTls(to_brokers if upstream.secure else None, to_brokers),
         allowed_hosts=frozenset(allow_host),
         toxiproxy_port=toxiproxy_port,
         sure=sure,
         **others,
     )
+    check_security(options.config, {"tlsCertificateFilePath": "--tls-cert", "tlsKeyFilePath": "--tls-key"})
+    return options
+
+
+def refuse_options_of_a_broker(names: Iterable[str]) -> None:
+    """Raise `RequestRefused` when one of these options stands on the command line, because no broker runs."""
+    _refuse(names, "{} --proxy runs no broker: leave out {}")
+
+
+def refuse_options_of_a_proxy(*more: str) -> None:
+    """Raise `RequestRefused` when an option of `in_front_of`, or one of `more`, stands there without --proxy."""
+    _refuse(("proxy_admin_url", "sure", *more), "{}: {} is for a proxy: pass --proxy URL, too")
+
+
+def _refuse(names: Iterable[str], why: str) -> None:
+    given = click.get_current_context()
+    options = {each.name: each.opts[0] for each in given.command.params}
+    for name in names:
+        if given.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise RequestRefused(why.format(given.info_name, options[name]))
 
 
 def warn_of_production(options: ProxyOptions) -> None:
@@ -148,30 +198,21 @@ def warn_of_production(options: ProxyOptions) -> None:
 
 def run_proxy(options: ProxyOptions, ready_file: Path | None = None, capture: Path | None = None) -> None:
     """Run a proxy until SIGINT or SIGTERM. Raise `CommandRefusal` when a port or the file cannot be used."""
-    import trio
-
     from pulsarium.cli.logs import configure
-    from pulsarium.cli.run import print_ready, raise_file_limit, refusal_of, serve_until_signal
+    from pulsarium.cli.run import print_ready, raise_file_limit, run_job, serve_until_signal
 
     configure("info", "text")
     warn_of_production(options)
     raise_file_limit()
     serving = served(options, ready_file)
-    try:
-        trio.run(serve_until_signal, serving, opener(options, capture), print_ready)
-    except BaseException as error:
-        refusal = refusal_of(error, serving)
-        if refusal is None:
-            raise
-        raise refusal from None
+    run_job(serving, serve_until_signal, serving, opener(options, capture), print_ready)
 
 
 def served(options: ProxyOptions, ready_file: Path | None = None) -> ServeOptions:
     """Return the options that a proxy shares with a broker."""
-    from pulsarium.broker.config import Config, ServeOptions
+    from pulsarium.broker.config import ServeOptions
 
-    config = Config(bindAddress=options.host, brokerServicePort=options.port, webServicePort=options.http_port)
-    return ServeOptions(config=config, ready_file=ready_file)
+    return ServeOptions(config=options.config, ready_file=ready_file)
 
 
 def opener(

@@ -52,6 +52,7 @@ def wait(lab: LabOf, topic: str, subscription: str | None, state: str, count: in
       pulsarium wait orders --subscription billing --state caught-up --timeout 60
     Wait until ten messages were published:
       pulsarium wait orders --state produced --count 10
+
     \b
     `pulsarium fault wait ID --hits N` waits for a fault.
     """

@@ -12,11 +12,11 @@ from pulsarium.cli.admin.errors import AdminError, ServerError
 from pulsarium.cli.admin.output import table
 from pulsarium.cli.completing import subscriptions, topics
 from pulsarium.cli.grouped import GroupedCommand
-from pulsarium.cli.lab.broker import LabOf, of_broker
+from pulsarium.cli.lab.broker import OF_PROXY, LabOf, of_broker
 from pulsarium.cli.lab.why_stats import of_cluster, of_files, tell
 
 COLUMNS: Final = ("partition", "backlog", "unacked", "reason", "text")
-NO_LAB: Final = (403, 404, 405)  # what other brokers, and proxies before them, answer to a call of the lab
+NO_LAB: Final = (403, 404, 405, OF_PROXY)  # what other brokers, and proxies before them, answer to a call of the lab
 
 
 def _paths(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> list[Path]:
@@ -71,6 +71,7 @@ def why(
       pulsarium why orders billing 12:0
       pulsarium why --producer orders
       pulsarium why --producer orders till-1
+
     \b
     On a cluster of Apache Pulsar, and from what somebody pasted:
       pulsarium why orders billing --admin-url https://pulsar.staging:8443 --token file:///run/token
@@ -93,7 +94,10 @@ def why(
     if answer is not None:
         _tell(answer, as_json)
     elif of_producer or message_id:
-        raise AdminError("this broker is not Pulsarium: its stats explain the next message of a subscription only")
+        raise AdminError(
+            "no broker of Pulsarium answers here, and stats explain the next message only: leave out MESSAGE_ID and "
+            "--producer"
+        )
     else:
         assert topic is not None
         tell(of_cluster(lab.api, topic, subscription), json_asked=as_json)

@@ -29,6 +29,8 @@ INSTRUCTIONS: Final = """\
 These tools look at one Apache Pulsar broker, at {url}. Begin with `status`, which names the topics and what is stuck.
 `why` explains why a message does not come. `tail` shows decoded messages. `lint` and `check` judge a capture: the
 protocol mistakes of a client, and lost, doubled or disordered messages. `admin` has the commands of pulsar-admin.
+A broker that is no Pulsarium has only `why` and `admin`, and a proxy in front of it faults, masks and captures, too:
+begin with `admin` and `why` there. `lint`, `check` and `capture_show` read files of captures.
 {acts}"""
 _MAY_ACT: Final = "Some tools change the broker: faults, masks, clock and state act on everybody who uses it."
 _MAY_LOOK: Final = "No tool changes the broker. A person can start this server with --allow-acts."
@@ -57,7 +59,7 @@ def mcp(ctx: click.Context, session: AdminRun, allow_acts: bool) -> None:
         import anyio
         from mcp.server.stdio import stdio_server
 
-    server = server_of(session.url, broker_options(ctx), acts=allow_acts)
+    server = server_of(session.url, [f"--admin-url={session.url}", *caller_options(ctx)], acts=allow_acts)
 
     async def serve() -> None:
         async with stdio_server() as (received, sent):
@@ -66,12 +68,12 @@ def mcp(ctx: click.Context, session: AdminRun, allow_acts: bool) -> None:
     anyio.run(serve)
 
 
-def broker_options(ctx: click.Context) -> list[str]:
-    """Return the options of the command line that select the broker. Commands find the variables themselves."""
+def caller_options(ctx: click.Context) -> list[str]:
+    """Return the options of the command line that say who calls. Commands find the variables themselves."""
     words = []
     for param in ctx.command.params:
         is_given = ctx.get_parameter_source(param.name or "") is ParameterSource.COMMANDLINE
-        if is_given and getattr(param, "heading", "") == "Broker":
+        if is_given and param.name != "admin_url" and getattr(param, "heading", "") == "Broker":
             value = ctx.params[param.name or ""]
             text = f"{value:g}s" if isinstance(param.type, Duration) else value
             words.append(param.opts[0] if value is True else f"{param.opts[0]}={text}")

@@ -21,6 +21,7 @@ ARGUMENTS: Final = "arguments"
 """The input of a tool for a group of commands: the words behind the name of the group."""
 _HELP: Final = ("help", "version")
 _BROKER: Final = "Broker"  # the heading of the options that the server was started with
+_CLIENT_URL: Final = "--url"  # of `pulsarium client`
 _NUMBERS: Final = ((click.types.IntParamType, "integer"), (click.types.FloatParamType, "number"))
 
 Json = dict[str, Any]
@@ -43,12 +44,12 @@ class Tool:
         self.words = path.split()
         self.name = path.replace(" ", "_").replace("-", "_")
         self.acts = acts
-        self._fixed = fixed
-        self._without = set(without)
-        self._acting = set(acting)
+        self.fixed = fixed
+        self.without = set(without)
+        self.acting = set(acting)
 
     @cached_property
-    def _chain(self) -> Sequence[click.Command]:
+    def chain(self) -> Sequence[click.Command]:
         """Return the commands from below `pulsarium` to the tool's own."""
         found: list[click.Command] = [cli]
         for word in self.words:
@@ -61,27 +62,21 @@ class Tool:
 
     @property
     def _is_group(self) -> bool:
-        return isinstance(self._chain[-1], click.Group)
+        return isinstance(self.chain[-1], click.Group)
 
     def _inputs(self, command: click.Command, *, acts: bool) -> Iterator[tuple[str, click.Parameter]]:
-        if command is not self._chain[-1] and getattr(command, "invoke_without_command", False):
+        if command is not self.chain[-1] and getattr(command, "invoke_without_command", False):
             return  # its options are those of the group without a command
         for param in command.params:
             name = _name(param)
             hidden = getattr(param, "hidden", False) or getattr(param, "heading", "") == _BROKER or name in _HELP
-            hidden |= any(_input(each) == name for each in self._fixed)
-            if not hidden and name not in self._without and (acts or name not in self._acting):
+            hidden |= any(input_name(each) == name for each in self.fixed)
+            if not hidden and name not in self.without and (acts or name not in self.acting):
                 yield name, param
-
-    def unknown(self) -> set[str]:
-        """Return the names of options that the tool has, and its commands have not."""
-        known = {_input(each) for command in self._chain for param in command.params for each in param.opts}
-        known |= {_input(each) for command in self._chain for param in command.params for each in param.secondary_opts}
-        return {*map(_input, self._fixed), *self._without, *self._acting} - known
 
     def description(self) -> str:
         """Return what the command's --help says."""
-        command = self._chain[-1]
+        command = self.chain[-1]
         texts = (inspect.cleandoc(text).replace("\b\n", "") for text in (command.help, command.epilog) if text)
         called = f"Runs `pulsarium {' '.join(self.words)}`."
         return "\n\n".join([*texts, called])
@@ -89,7 +84,7 @@ class Tool:
     def schema(self, *, acts: bool) -> Json:
         """Return the JSON schema of the input."""
         properties, required = {}, []
-        for command in self._chain:
+        for command in self.chain:
             for name, param in self._inputs(command, acts=acts):
                 properties[name] = _schema(param)
                 if param.required:
@@ -102,32 +97,51 @@ class Tool:
 
     def command_line(self, given: Mapping[str, Any], broker: Sequence[str], *, acts: bool) -> list[str]:
         """Return the words behind `pulsarium`. `broker` has the options of the server. Raise `WrongCall`."""
+        missing = [name for name in self.schema(acts=acts)["required"] if name not in given]
+        if missing:
+            raise WrongCall(f"{self.name} needs {', '.join(missing)}")
         left = dict(given)
         words: list[str] = []
         behind: list[str] = []
-        for word, command in zip(self.words, self._chain, strict=True):
+        for word, command in zip(self.words, self.chain, strict=True):
             words.append(word)
-            if any(param.name == "admin_url" for param in command.params):
-                words += broker
+            words += _of_the_broker(command, broker)
             for name, param in self._inputs(command, acts=acts):
                 if name in left:
                     (words if isinstance(param, click.Option) else behind).extend(_words(param, left.pop(name)))
-        words += self._fixed
+        words += self.fixed
         if self._is_group:
-            words += _strings(left.pop(ARGUMENTS, []))
+            words += self._behind_the_name(left.pop(ARGUMENTS, []))
         if left:
             known = ", ".join(self.schema(acts=acts)["properties"]) or "nothing"
             raise WrongCall(f"{self.name} does not take {', '.join(left)}; it takes {known}")
         return [*words, "--", *behind] if behind else words
 
+    def _behind_the_name(self, given: Any) -> list[str]:
+        """Return the words behind the name of a group. An option of the group could lead the credentials elsewhere."""
+        words = _strings(given)
+        if words and words[0].startswith("-") and input_name(words[0]) not in _HELP:
+            raise WrongCall(f"{ARGUMENTS} of {self.name} begin with a command, such as topics, and not with {words[0]}")
+        return words
 
-def _input(option: str) -> str:
+
+def _of_the_broker(command: click.Command, broker: Sequence[str]) -> list[str]:
+    """Return the options of the server that a command has. A client looks topics up at the URL of the admin API."""
+    known = {option for param in command.params if getattr(param, "heading", "") == _BROKER for option in param.opts}
+    if _CLIENT_URL in {option for param in command.params for option in param.opts}:
+        known.add(_CLIENT_URL)
+        broker = [word.replace("--admin-url=", f"{_CLIENT_URL}=", 1) for word in broker]
+    return [word for word in broker if word.partition("=")[0] in known]
+
+
+def input_name(option: str) -> str:
+    """Return the name of an option, such as --no-follow or --last=3, as an input."""
     return option.lstrip("-").partition("=")[0].replace("-", "_")
 
 
 def _name(param: click.Parameter) -> str:
     """Return the longest name that a person types, with underscores."""
-    return _input(max(param.opts, key=len)) if isinstance(param, click.Option) else str(param.name)
+    return input_name(max(param.opts, key=len)) if isinstance(param, click.Option) else str(param.name)
 
 
 def _schema(param: click.Parameter) -> Json:
@@ -178,6 +192,8 @@ def _strings(value: Any) -> list[str]:
 
 _ENDLESS: Final = ("follow", "live")
 _CHANGES: Final = ("start", "stop", "clear", "out")
+_ELSEWHERE: Final = ("url", "memory_limit", "listener_name", "proxy_url", "proxy_protocol")
+"""A message goes to the server's broker only: the credentials are for no other one."""
 _REPORT: Final = ("--format=json", "--exit-zero")
 
 TOOLS: Final = {
@@ -211,7 +227,7 @@ TOOLS: Final = {
         Tool("state seed", acts=True),
         Tool("state restore", "--yes", acts=True),
         Tool("state reset", "--yes", acts=True),
-        Tool("client produce", acts=True, without=("memory_limit", "listener_name", "proxy_url", "proxy_protocol")),
+        Tool("client produce", acts=True, without=_ELSEWHERE),
         Tool("explore", acts=True),
     )
 }

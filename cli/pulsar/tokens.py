@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from pulsarium.broker.auth.token_keys import LEAST_SECRET
+from pulsarium.cli.admin.values import TIME_UNITS
 from pulsarium.cli.refusal import RequestRefused, RunRefused
 from pulsarium.cli.terminal import unguarded
 
@@ -22,11 +24,9 @@ if TYPE_CHECKING:
 
     PrivateKey = RSAPrivateKey | EllipticCurvePrivateKey
 
-_OF_A_SECRET: Final = {"HS256": 32, "HS384": 48, "HS512": 64}  # bytes of a key
 _OF_A_PAIR: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
 _RSA_BITS: Final = {"256": 2048, "384": 3072, "512": 4096}
 _EC_BITS: Final = {256: "ES256", 384: "ES384", 521: "ES512"}
-_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400, "y": 365 * 86400}
 _Command = TypeVar("_Command", bound=Callable[..., object])
 _WHERE: Final = "file:///path, data:;base64,..., a path, or base64"
 
@@ -64,12 +64,12 @@ def _takes_a_token(command: _Command) -> _Command:
 
 
 @tokens.command("create-secret-key")
-@_algorithm(tuple(_OF_A_SECRET), "HS256", "Create a key for this algorithm.")
+@_algorithm(tuple(LEAST_SECRET), "HS256", "Create a key for this algorithm.")
 @click.option("-o", "--output", metavar="FILE", help="Write the key to FILE.  [default: standard output]")
 @click.option("-b", "--base64", "encoded", is_flag=True, help="Write the key in base64.")
 def create_secret_key(algorithm: str, output: str | None, encoded: bool) -> None:
     """Create a secret key."""
-    key = os.urandom(_OF_A_SECRET[algorithm])
+    key = os.urandom(LEAST_SECRET[algorithm])
     _write(output, base64.b64encode(key) if encoded else key)
 
 
@@ -96,7 +96,7 @@ def create_key_pair(algorithm: str, output_private_key: str, output_public_key: 
 
 
 @tokens.command("create")
-@_algorithm((*_OF_A_SECRET, *_OF_A_PAIR), None, "Sign with this algorithm.")
+@_algorithm((*LEAST_SECRET, *_OF_A_PAIR), None, "Sign with this algorithm.")
 @click.option("-s", "--subject", metavar="ROLE", required=True, help="The role that the token proves.")
 @click.option(
     "-e",
@@ -181,7 +181,7 @@ def seconds(text: str) -> int:
     found = re.fullmatch(r"([0-9]+)([smhdwy]?)", text.strip().lower())
     if found is None:
         raise RequestRefused(f"--expiry-time {text}: write a number and one of s, m, h, d, w, y")
-    return int(found[1]) * _SECONDS[found[2] or "s"]
+    return int(found[1]) * TIME_UNITS[found[2] or "s"]
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -224,7 +224,7 @@ def _signing_key(secret: str | None, private: str | None, algorithm: str | None)
 
 
 def _of_secret(key: bytes) -> list[str]:
-    fitting = [name for name, least in reversed(_OF_A_SECRET.items()) if len(key) >= least]
+    fitting = [name for name, least in reversed(LEAST_SECRET.items()) if len(key) >= least]
     if not fitting:
         raise RequestRefused(f"--secret-key: the key has {len(key)} bytes; HS256 needs at least 32")
     return fitting

@@ -18,16 +18,14 @@ from typing import NamedTuple, TypeAlias
 from pulsarium.client.errors import ConnectError, LocalProtocolError, PulsarError, error_of
 from pulsarium.proto.commands import COMMANDS, Direction, parse
 from pulsarium.proto.errors import CommandError
-from pulsarium.proto.framing import FrameDecoder, frame
+from pulsarium.proto.framing import FRAME_PADDING, MAX_MESSAGE_SIZE, FrameDecoder, frame
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.text import text_of
 
 MAX_PROTOCOL_VERSION = 22
 CLIENT_VERSION = "Pulsarium-Python"
-DEFAULT_MAX_MESSAGE_SIZE = 5 * 1024 * 1024  # bytes, for old brokers that do not send their limit
 MOST_MESSAGE_SIZE = 256 * 1024 * 1024  # most bytes that the client accepts, whatever the broker's limit is
 FIRST = 4  # bytes that tell protocols apart
-FRAME_PADDING = 10 * 1024  # bytes that a frame may have beyond max_message_size
 
 
 class ConnectionState(Enum):
@@ -107,7 +105,7 @@ class ClientProtocol:
         """Prepare the handshake. `proxy_to_broker_url` is the broker to which a proxy shall connect, as host:port."""
         self._become(ConnectionState.NEW)
         self.protocol_version: int = max_protocol_version
-        self.max_message_size: int = DEFAULT_MAX_MESSAGE_SIZE
+        self.max_message_size: int = MAX_MESSAGE_SIZE  # of old brokers, which do not send their limit
         self.frames: int = 0
         """Number of received frames."""
         self.first: bytes = b""

@@ -365,7 +365,8 @@ class Consumer(Closing, Generic[T]):
     async def seek_to_index(self, index: int) -> None:
         """Move the subscription to the message with this index (PIP-415), even inside a batch.
 
-        If the message is deleted already, move to the earliest message.
+        If the message is deleted already, move to the earliest message. Only brokers with
+        `AppendIndexMetadataInterceptor` in brokerEntryMetadataInterceptors give indexes to messages.
 
         Args:
             index: An index, as `Message.index` returns it.

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, Protocol
 from anyio.abc import TaskGroup
 
 from pulsarium.client.connection.connection import Connection
-from pulsarium.client.connection.protocol import DEFAULT_MAX_MESSAGE_SIZE
 from pulsarium.client.connection.service_url import BrokerUrls
 from pulsarium.client.consumer import commands
 from pulsarium.client.consumer.acknowledgements import Acknowledgements
@@ -29,11 +28,12 @@ from pulsarium.client.message_id import MessageId, received_id
 from pulsarium.client.statistics import ReceivedCounts
 from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.errors import EntryError
+from pulsarium.proto.framing import MAX_MESSAGE_SIZE
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.numbers import INT_MAX
 
 logger: logging.Logger = logging.getLogger(__name__)
 
-MOST_PERMITS = 2**31 - 1  # of a FLOW, and of a MESSAGE (PIP-491)
 MOST_UNASKED = 1000  # entries beyond the size of the queue; a broker reads 100 at a time (dispatcherMaxReadBatchSize)
 
 
@@ -416,7 +416,7 @@ class Receiver:
 
         The command of a new broker says them (PIP-491). Only metadata that is surely intact may contradict it.
         """
-        if not is_intact and 0 < command.message_permits <= MOST_PERMITS:
+        if not is_intact and 0 < command.message_permits <= INT_MAX:
             return command.message_permits
         try:
             left = _left(command.ack_set, parse_metadata(entry))
@@ -436,7 +436,7 @@ class Receiver:
 
     def _flow(self, permits: int) -> None:
         if permits > 0 and self._is_open:
-            self._send(commands.flow(self._consumer_id, min(permits, MOST_PERMITS)))
+            self._send(commands.flow(self._consumer_id, min(permits, INT_MAX)))
 
     def _send(self, command: pb.BaseCommand) -> None:
         if self._connection is not None:
@@ -444,7 +444,7 @@ class Receiver:
 
     @property
     def _max_message_size(self) -> int:
-        return DEFAULT_MAX_MESSAGE_SIZE if self._connection is None else self._connection.max_message_size
+        return MAX_MESSAGE_SIZE if self._connection is None else self._connection.max_message_size
 
 
 def _left(ack_set: Sequence[int], metadata: pb.MessageMetadata) -> int:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from functools import cache
+from typing import Any, Final
 
 from pulsarium.client.producer.options import ProducerOptions
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+ISOLATES_SINCE: Final = (3, 2)  # the release of Pulsar that needs no txn_enabled
 
 
 def open_producer(topic: str, producer_id: int, name: str, options: ProducerOptions[Any]) -> pb.CommandProducer:
@@ -30,3 +34,10 @@ def close_producer(producer_id: int, request_id: int) -> pb.BaseCommand:
     """Return CLOSE_PRODUCER."""
     close = pb.CommandCloseProducer(producer_id=producer_id, request_id=request_id)
     return pb.BaseCommand(type=pb.BaseCommand.CLOSE_PRODUCER, close_producer=close)
+
+
+@cache
+def must_enable_transactions(server_version: str) -> bool:
+    """Return whether a broker shows uncommitted messages unless a producer of the topic was opened with txn_enabled."""
+    release = re.match(r"Pulsar Server(\d+)\.(\d+)", server_version)
+    return release is not None and (int(release[1]), int(release[2])) < ISOLATES_SINCE

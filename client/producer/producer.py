@@ -267,6 +267,7 @@ class Producer(Publishing, Generic[T]):
                     await anyio.lowlevel.checkpoint()  # canceled here, the operation counts as failed
                     message.txn = txn.id()
                     await txn._produces_to(partition.topic)
+                    partition.enable_transactions()
                     await self._make_room(partition, message)
                     txn._sending(message.receipt)
                     return partition, partition.add(message)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -24,7 +25,7 @@ from pulsarium.client.errors import (
     PulsarError,
     copy_of,
 )
-from pulsarium.client.producer.commands import close_producer, open_producer
+from pulsarium.client.producer.commands import close_producer, must_enable_transactions, open_producer
 from pulsarium.client.producer.draft import Draft
 from pulsarium.client.producer.options import BatchingType, ProducerAccessMode, ProducerOptions
 from pulsarium.client.producer.outbox import Messages, Outbox, too_big
@@ -80,7 +81,8 @@ class TopicProducer:
         self._next_sequence_id = 0
         self._highest_sequence_id = -1  # of all messages so far
         self._omitted = -1  # messages with sequence ids up to this one are not sent, because the topic has them
-        self._max_message_size = 0
+        self.max_message_size: int = 0
+        """The bytes of an entry that the broker accepts, or 0 before the producer was open."""
         self._schema_version = b""
         self._splitter = Splitter(encoder, options.chunk_max_message_size or 0) if options.chunking_enabled else None
         self._by_key = options.batching_type is BatchingType.KeyBased
@@ -92,6 +94,7 @@ class TopicProducer:
         self._opening: anyio.CancelScope | None = None  # around a request for exclusive access that may have to wait
         self._was_queued = False  # at the last opening the broker let it wait for exclusive access
         self._openings = 0  # number of attempts
+        self._has_transactions = False  # since the first message of one
         self._error: PulsarError | None = None
 
     async def open(self) -> None:
@@ -131,6 +134,15 @@ class TopicProducer:
     def has_batch(self) -> bool:
         """Return whether messages wait for a batch."""
         return bool(self._batch.drafts)
+
+    def enable_transactions(self) -> None:
+        """Open the producer again with txn_enabled, where the broker needs it. Messages wait meanwhile."""
+        connection, has = self._outbox.connection, self._has_transactions
+        self._has_transactions = True
+        if has or connection is None or not must_enable_transactions(connection.server_version):
+            return
+        self._outbox.connection = None
+        self._brokers.task_group.start_soon(self._reopen, connection)
 
     def add(self, message: Draft) -> Receipt:
         """Give a number to a message whose room is reserved, and send it or put it into the batch."""
@@ -277,12 +289,24 @@ class TopicProducer:
                     raise
                 await anyio.sleep(QUEUE_AGAIN)
 
+    async def _reopen(self, connection: Connection) -> None:
+        """Open the producer again behind the last receipts: the broker sends them before it answers CLOSE_PRODUCER."""
+        with suppress(PulsarError):
+            await connection.request(close_producer(self._id, connection.next_request_id()))
+        if self._link.current is connection or self._error is not None:  # else it was lost meanwhile
+            connection.detach_producer(self._id)
+            self.on_lost(ConnectError("its first transaction begins, which this broker must know"))
+
     async def _open(self, connection: Connection) -> None:
         if self._epoch and self._splitter is not None:  # chunks share a sequence id: a new id tells late receipts apart
             self._id = self._brokers.next_producer_id()
         command = open_producer(self.topic, self._id, self._name, self._options)
         command.request_id = connection.next_request_id()
         command.epoch = self._epoch
+        needs_them = must_enable_transactions(connection.server_version)
+        if self._has_transactions or (needs_them and self._options.access_mode is not ProducerAccessMode.Shared):
+            # opened again for the first transaction, a producer could lose its access to one that waits
+            command.txn_enabled = self._has_transactions = True
         if self.topic_epoch is not None:
             command.topic_epoch = self.topic_epoch
         connection.attach_producer(self._id, self)
@@ -307,6 +331,10 @@ class TopicProducer:
             self._opening = None
         if connection.is_lost:
             raise ConnectError(f"{self.topic}: the connection was lost while the producer was opened")
+        if self._has_transactions and needs_them and not command.txn_enabled:
+            connection.detach_producer(self._id)
+            self._close_nowait(connection)
+            raise ConnectError(f"{self.topic}: a transaction began while the producer was opened")
         success = reply.command.producer_success
         if self._epoch and (reason := self._cannot_continue(success.last_sequence_id)):
             connection.detach_producer(self._id)
@@ -334,8 +362,8 @@ class TopicProducer:
             self._schema_version = success.schema_version
         self._epoch += 1
         self._name = str(success.producer_name)
-        self._max_message_size = connection.max_message_size
-        self._outbox.fail_larger(self._max_message_size)
+        self.max_message_size = connection.max_message_size
+        self._outbox.fail_larger(self.max_message_size)
         self._outbox.open_on(connection, self._id)
 
     def _cannot_continue(self, last: int) -> str:
@@ -369,7 +397,7 @@ class TopicProducer:
 
         def entries() -> list[bytes]:
             if self._splitter is not None:
-                return self._splitter.entries(metadata, drafts[0].content, self._max_message_size)
+                return self._splitter.entries(metadata, drafts[0].content, self.max_message_size)
             return [encode(self._encoder, metadata, drafts)]
 
         self._post(messages, entries)
@@ -378,8 +406,8 @@ class TopicProducer:
         """Send the entry that `make` returns, or the entries of a message's chunks."""
         try:
             entry, *more = entries = make()
-            if not more and len(entry) > self._max_message_size:
-                raise too_big(entry, self._max_message_size)
+            if not more and len(entry) > self.max_message_size:
+                raise too_big(entry, self.max_message_size)
         except PulsarError as error:
             self._outbox.fail(messages, error)
             return

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from pulsarium.client.connection.brokers import Brokers
-from pulsarium.client.connection.connection import Connection
-from pulsarium.client.connection.link import Link
 from pulsarium.client.connection.routes import SessionUpdate
 from pulsarium.client.errors import PulsarError, error_of
-from pulsarium.client.scalable.seat import Seat, check_scalable
-from pulsarium.client.statistics import LinkCounts
+from pulsarium.client.scalable.seat import LastingSession
 from pulsarium.client.topics import bounded
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.text import text_of
@@ -18,7 +15,7 @@ from pulsarium.proto.text import text_of
 UPDATE = pb.BaseCommand.WATCH_SCALABLE_TOPICS_UPDATE
 
 
-class NamespaceWatch:
+class NamespaceWatch(LastingSession):
     """A watch that keeps the names of the topics that have all properties. A lost watch is opened again."""
 
     def __init__(
@@ -38,31 +35,17 @@ class NamespaceWatch:
             on_topics: Called with the names of all topics at each change. Must not block.
             on_failed: Called when the watch ends for good, as for `Link`.
         """
+        super().__init__(brokers, namespace, UPDATE, _close, on_failed, "watch of")
         self.topics: frozenset[str] = frozenset()
         """The names of the topics at present."""
         self._namespace = namespace
         self._properties = properties
         self._on_topics = on_topics
-        self._seat = Seat(brokers, namespace, UPDATE, _close)
-        self._link = Link(
-            brokers,
-            namespace,
-            self._open,
-            LinkCounts(),
-            on_failed=on_failed,
-            connect=brokers.connect_to_any,
-            what="watch of",
-        )
 
     async def open(self) -> frozenset[str]:
         """Open the watch, and return the topics. Raise the broker's refusal."""
         await self._link.start()
         return self.topics
-
-    def close(self) -> None:
-        """Close the watch. A second call does nothing."""
-        self._link.close_nowait()
-        self._seat.leave()
 
     # ---- for the connection
 
@@ -84,17 +67,7 @@ class NamespaceWatch:
         self._on_topics(topics)
         self._seat.accepted()
 
-    def on_lost(self, error: PulsarError) -> None:
-        self._seat.lost(error)
-        self._link.lost(error)
-
-    # ---- its own
-
-    async def _open(self, connection: Connection) -> None:
-        check_scalable(connection)
-        await self._seat.take(connection, self, self._watch)
-
-    def _watch(self, number: int) -> pb.BaseCommand:
+    def _request(self, number: int) -> pb.BaseCommand:
         filters = [pb.KeyValue(key=key, value=value) for key, value in self._properties.items()]
         watch = pb.CommandWatchScalableTopics(watch_id=number, namespace=self._namespace, property_filters=filters)
         return pb.BaseCommand(type=pb.BaseCommand.WATCH_SCALABLE_TOPICS, watchScalableTopics=watch)

@@ -1,17 +1,20 @@
-"""Hold the place of a session of scalable topics on its connection."""
+"""Hold the place of a session of scalable topics on its connection, and open a session again that was lost."""
 
 from __future__ import annotations
 
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 import anyio
 
 from pulsarium.client.connection.brokers import Brokers
 from pulsarium.client.connection.connection import Connection
-from pulsarium.client.connection.routes import SessionHandler
+from pulsarium.client.connection.link import Link
+from pulsarium.client.connection.routes import SessionHandler, SessionUpdate
 from pulsarium.client.connection.waiting import shortened
 from pulsarium.client.errors import ConnectError, OperationNotSupported, PulsarError, Timeout, copy_of
+from pulsarium.client.statistics import LinkCounts
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 logger: logging.Logger = logging.getLogger(__name__)
@@ -96,3 +99,44 @@ class Seat:
         if not self._came.is_set():
             self._error = error
             self._came.set()
+
+
+class LastingSession(ABC):
+    """A session that any broker can serve. A lost session is opened again."""
+
+    def __init__(
+        self,
+        brokers: Brokers,
+        name: str,
+        update: int,
+        leaving: Command,
+        on_failed: Callable[[PulsarError], None],
+        what: str,
+    ) -> None:
+        """Take what `Seat` and `Link` need."""
+        self._seat = Seat(brokers, name, update, leaving)
+        self._link = Link(
+            brokers, name, self._open, LinkCounts(), on_failed=on_failed, connect=brokers.connect_to_any, what=what
+        )
+
+    def close(self) -> None:
+        """Close the session. A second call does nothing."""
+        self._link.close_nowait()
+        self._seat.leave()
+
+    @abstractmethod
+    def on_update(self, update: SessionUpdate) -> None:
+        """Handle an update of the session."""
+
+    def on_lost(self, error: PulsarError) -> None:
+        """Handle the end of the connection."""
+        self._seat.lost(error)
+        self._link.lost(error)
+
+    async def _open(self, connection: Connection) -> None:
+        check_scalable(connection)
+        await self._seat.take(connection, self, self._request)
+
+    @abstractmethod
+    def _request(self, number: int) -> pb.BaseCommand:
+        """Return the command that begins the session of this id."""

@@ -6,13 +6,10 @@ import logging
 from collections.abc import Callable
 
 from pulsarium.client.connection.brokers import Brokers
-from pulsarium.client.connection.connection import Connection
-from pulsarium.client.connection.link import Link
 from pulsarium.client.connection.routes import SessionUpdate
 from pulsarium.client.errors import ConnectError, PulsarError, error_of
 from pulsarium.client.scalable.layout import BrokenLayout, Hashing, Layout
-from pulsarium.client.scalable.seat import Seat, check_scalable
-from pulsarium.client.statistics import LinkCounts
+from pulsarium.client.scalable.seat import LastingSession
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.text import text_of
 
@@ -21,7 +18,7 @@ UPDATE = pb.BaseCommand.SCALABLE_TOPIC_UPDATE
 logger: logging.Logger = logging.getLogger(__name__)
 
 
-class LayoutSession:
+class LayoutSession(LastingSession):
     """A session that keeps the current layout of a topic. A lost session is opened again, at any broker."""
 
     def __init__(
@@ -42,32 +39,18 @@ class LayoutSession:
             on_failed: Called when the session ends for good, as for `Link`.
             create: Let the broker create a missing topic.
         """
+        super().__init__(brokers, topic, UPDATE, _close, on_failed, "layout of")
         self.layout: Layout | None = None
         """The newest layout, or None before the first one."""
         self._topic = topic
         self._on_layout = on_layout
         self._create = create
-        self._seat = Seat(brokers, topic, UPDATE, _close)
-        self._link = Link(
-            brokers,
-            topic,
-            self._open,
-            LinkCounts(),
-            on_failed=on_failed,
-            connect=brokers.connect_to_any,
-            what="layout of",
-        )
 
     async def open(self) -> Layout:
         """Open the session, and return the first layout. Raise the broker's refusal."""
         await self._link.start()
         assert self.layout is not None
         return self.layout
-
-    def close(self) -> None:
-        """Close the session. A second call does nothing."""
-        self._link.close_nowait()
-        self._seat.leave()
 
     # ---- for the connection
 
@@ -88,10 +71,6 @@ class LayoutSession:
         self._take(layout)
         self._seat.accepted()
 
-    def on_lost(self, error: PulsarError) -> None:
-        self._seat.lost(error)
-        self._link.lost(error)
-
     # ---- its own
 
     def _take(self, layout: Layout) -> None:
@@ -107,11 +86,7 @@ class LayoutSession:
         logger.info("%s: layout %d has %d active segments", layout.topic, layout.epoch, len(layout.active))
         self._on_layout(layout)
 
-    async def _open(self, connection: Connection) -> None:
-        check_scalable(connection)
-        await self._seat.take(connection, self, self._lookup)
-
-    def _lookup(self, number: int) -> pb.BaseCommand:
+    def _request(self, number: int) -> pb.BaseCommand:
         lookup = pb.CommandScalableTopicLookup(
             session_id=number, topic=self._topic, create_if_missing=self._create and self.layout is None
         )

@@ -21,7 +21,7 @@ from pulsarium.conformance.recordings.releases import RELEASES, Release
 def scenarios_of(release: Release) -> Sequence[Scenario]:
     """Return the scenarios that are recorded of a release."""
     every = scalable.ALL if release.scalable else scenarios.ALL
-    return [scenario for scenario in every if scenario.number <= release.last]
+    return [scenario for scenario in every if release.has(scenario.number)]
 
 
 def main() -> None:

@@ -209,7 +209,9 @@ class Replay:
     def compare(self, scenario: Recorded) -> Verdict:
         """Set what was recorded in `out` against the golden recordings."""
         try:
-            found = compare(self.release.recording(scenario.name).parent, self.out, scenario.name, self.texts)
+            golden = self.release.recording(scenario.name).parent
+            absent = frozenset[str]() if golden == self.release.folder else self.release.absent_flags
+            found = compare(golden, self.out, scenario.name, self.texts, absent)
         except ValueError as error:
             return Verdict(scenario, 0, 0, trouble=f"the recording cannot be read: {error!r}")
         return Verdict(scenario, found.same, found.total, "\n".join(found.words), answers=found.answers)
@@ -225,9 +227,7 @@ def _drain(waiting: queue.SimpleQueue[Recorded]) -> Iterator[Recorded]:
 
 def _token_secret() -> str:
     """Return the test key that signs tokens of the auth profile. The broker's configuration has the key in base64."""
-    found = re.search(
-        r"^tokenSecretKey=data:;base64,(.+)$", (PULSAR_4.folder / PULSAR_4.configs["auth"]).read_text(), re.MULTILINE
-    )
+    found = re.search(r"^tokenSecretKey=data:;base64,(.+)$", PULSAR_4.config("auth").read_text(), re.MULTILINE)
     if found is None:
         raise BrokerError("auth.conf holds no tokenSecretKey")
     return base64.b64decode(found[1]).decode()

@@ -6,7 +6,8 @@ from pulsar import ConsumerType
 
 @pytest.mark.pulsar(policies={"deduplicationEnabled": True})
 def test_a_lost_receipt_makes_no_duplicate(pulsar_broker, pulsar_client, pulsar_topic, pulsar_faults):
-    lost = pulsar_faults.add("close", "SEND", stage="after")  # it is stored, and the connection gone before its receipt
+    # The broker stores the message, and closes the connection before the receipt.
+    lost = pulsar_faults.add("close", "SEND", stage="after")
     pulsar_client.create_producer(pulsar_topic).send(b"paid")
     assert lost.hits == 1
     pulsar_broker.assert_produced(pulsar_topic, [b"paid"])

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,6 +17,8 @@ import (
 )
 
 const startLimit = 60 * time.Second
+
+var engines = []string{"docker", "podman"}
 
 // process is a broker, which ends when the pipe on its standard input does: with this process at the latest.
 type process struct {
@@ -64,7 +67,7 @@ func serve() ([]string, error) {
 	if named != "" {
 		return nil, fmt.Errorf("PULSARIUM names %s, which is not a command: correct or unset the variable", named)
 	}
-	for _, engine := range []string{"docker", "podman"} {
+	for _, engine := range engines {
 		if _, err := exec.LookPath(engine); err == nil {
 			return serveInContainer(engine)
 		}
@@ -134,7 +137,16 @@ func start(command []string) (*process, error) {
 	}
 	stdin.Close()
 	running.Wait()
-	return nil, fmt.Errorf("%s ended before it served, or was not ready in %s:\n%s", strings.Join(command, " "), startLimit, log.String())
+	return nil, fmt.Errorf("%s ended before it served, or was not ready in %s:\n%s%s", strings.Join(command, " "), startLimit, log.String(), advice(command[0]))
+}
+
+// advice returns what to do when a program serves no broker.
+func advice(program string) string {
+	if slices.Contains(engines, program) {
+		return "a container needs the image: type `" + program + " build -t pulsarium .` in a checkout of Pulsarium, " +
+			"or put the command pulsarium on the PATH"
+	}
+	return ""
 }
 
 // fromOutside returns a URL that leads to a broker, which listens on 0.0.0.0 in a container.

@@ -6,6 +6,7 @@ const { createServer } = require("node:net");
 const { createInterface } = require("node:readline");
 
 const START_LIMIT = 60_000; // milliseconds
+const ENGINES = ["docker", "podman"];
 const NONE =
   "no broker can start: put the command pulsarium on the PATH, or name it in PULSARIUM; " +
   "or install docker or podman, with the image pulsarium";
@@ -32,7 +33,7 @@ async function* commands() {
   const published = [port, httpPort].flatMap((each) => ["--publish", `127.0.0.1:${each}:${each}`]);
   const inside = ["--host", "0.0.0.0", "--set", "advertisedAddress=127.0.0.1", "--port", port, "--http-port", httpPort];
   const image = process.env.PULSARIUM_IMAGE || "pulsarium";
-  for (const engine of ["docker", "podman"])
+  for (const engine of ENGINES)
     yield [engine, "run", "--rm", "--interactive", ...published, image, "pulsarium", ...serve, ...inside];
 }
 
@@ -69,9 +70,19 @@ function run([program, ...args]) {
     });
     ended.then(() => {
       clearTimeout(late);
-      reject(new Error(`${program} ${args.join(" ")} ended before it served, or was not ready in a minute:\n${log}`));
+      const what = `${program} ${args.join(" ")} ended before it served, or was not ready in a minute:\n${log}`;
+      reject(new Error(what + advice(program)));
     });
   });
+}
+
+/** Returns what to do when a program serves no broker. */
+function advice(program) {
+  if (!ENGINES.includes(program)) return "";
+  return (
+    `a container needs the image: type \`${program} build -t pulsarium .\` in a checkout of Pulsarium, ` +
+    "or put the command pulsarium on the PATH"
+  );
 }
 
 module.exports = { start };

@@ -1,4 +1,4 @@
-"""Convert one capture file to Parquet without Spark, in the tables of `Captures`."""
+"""Convert one capture file to Parquet."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Convert one capture file to rows. Spark's workers run this module, which imports no Spark."""
+"""Convert one capture file to rows of tables."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 from typing import Any
 
@@ -67,24 +67,10 @@ def _batch(name: str, rows: list[Row]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def widened(name: str, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return a batch of a table with the columns of EVERYTHING."""
-    columns = [
-        batch.column(each.name) if each.name in batch.schema.names else pa.nulls(batch.num_rows, each.type)
-        for each in _EVERYTHING
-    ]
-    columns[0] = pa.array([name]).take(pa.array([0] * batch.num_rows))
-    return pa.RecordBatch.from_arrays(columns, schema=_EVERYTHING)
-
-
 def arrow_schema(schema: str) -> pa.Schema:
     """Return one of the schemas above as an Arrow schema."""
     return pa.schema([(name, _TYPES[kind]) for name, kind in (column.split() for column in schema.split(", "))])
 
-
-EVERYTHING = ", ".join(dict.fromkeys(["what string", *", ".join(TABLES.values()).split(", ")]))
-"""The columns of all tables, after the name of the row's table."""
-_EVERYTHING = arrow_schema(EVERYTHING)
 
 _PIECE = 1 << 20
 _DIRECTIONS = {Direction.CLIENT: "client->broker", Direction.BROKER: "broker->client"}
@@ -92,19 +78,16 @@ UNKNOWN = "unknown"
 """Client name of a connection whose CONNECT is not in the capture."""
 
 
-def everything(
-    path: str, capture: str | None = None, tell: Callable[[int], None] = lambda size: None
-) -> Iterator[tuple[str, Row]]:
+def everything(path: str) -> Iterator[tuple[str, Row]]:
     """Yield the rows of all tables of a file, with the name of the table.
 
     There is a row for each frame, each request and each broken rule, and at last for the requests that stayed
-    unanswered. In a damaged file, the last row of `frames` describes the damage. `capture` is the capture's name in the
-    rows; the default is the file's name. `tell` is called with the bytes that are read, now and then.
+    unanswered. In a damaged file, the last row of `frames` describes the damage.
     """
-    name = capture or PurePath(path).stem
+    name = PurePath(path).stem
     walk, damage = Walk(judging=True, whole=all_opened(_records(path))), ""
     try:
-        for record in _records(path, tell):
+        for record in _records(path):
             yield from _rows(name, *walk.feed(record))
     except CaptureError as error:
         damage = f"the rest of the file cannot be read: {error}"
@@ -124,12 +107,11 @@ def _rows(name: str, checker: Checker, seen: RecordFindings) -> Iterator[tuple[s
         yield "violations", _violation(_where(name, violation.frame, talk), violation)
 
 
-def _records(path: str, tell: Callable[[int], None] = lambda size: None) -> Iterator[CaptureRecord]:
+def _records(path: str) -> Iterator[CaptureRecord]:
     reader = CaptureReader()
     with open(path, "rb") as file:
         while piece := file.read(_PIECE):
             yield from reader.feed(piece)
-            tell(file.tell())
 
 
 def _where(capture: str, frame: Frame, talk: Conversation) -> Row:
@@ -181,5 +163,5 @@ def _violation(where: Row, violation: Violation) -> Row:
 
 
 def _signed(number: int | None) -> int | None:
-    """Return the number as signed, as Java shows it, because Spark has no unsigned numbers."""
+    """Return the number as signed, as Java shows it."""
     return number if number is None else signed(number)

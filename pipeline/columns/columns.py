@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from pulsarium.client import Schema, SchemaInfo
-from pulsarium.client.bulk import DataForm, read_definition
-from pulsarium.client.errors import InvalidConfiguration, InvalidMessage
-from pulsarium.pipeline.columns.kinds import BadColumns, ColumnType, NoKind, record_kind
-from pulsarium.pipeline.columns.names import METADATA, VALUE
-from pulsarium.pipeline.columns.primitives import FORMS, PRIMITIVES, form_of, schema_of
+from pulsarium.client.bulk import DataForm
+from pulsarium.pipeline.columns.kinds import BadColumns, ColumnType
+from pulsarium.pipeline.columns.names import METADATA, UNDECODABLE, VALUE
+from pulsarium.pipeline.columns.primitives import PRIMITIVES
+from pulsarium.pipeline.columns.records import form_of, record_of, schema_of
 
 if TYPE_CHECKING:
     from pulsarium.pipeline.columns.reading import BatchBuilder
@@ -26,7 +26,7 @@ class Columns:
     info: SchemaInfo | None
     """The schema of the registry, or None when `value` holds the bytes."""
     schema: StructType
-    """Columns of the value, then those of `METADATA`. All are nullable."""
+    """Columns of the value, then those of `METADATA`, and perhaps `UNDECODABLE`. All are nullable."""
 
     @staticmethod
     def of(info: SchemaInfo | None) -> Columns:
@@ -35,7 +35,7 @@ class Columns:
         Raise `BadColumns` for a record with fields that Spark cannot tell from each other or from the columns of
         `METADATA`.
         """
-        kind = None if info is None else _record_of(info)
+        kind = record_of(info)
         if info is None or (kind is None and info.type not in PRIMITIVES):
             return Columns(None, _with_metadata(StructType([StructField(VALUE, BinaryType())])))
         # a copy, because the properties of some schemas cannot be pickled
@@ -45,6 +45,10 @@ class Columns:
         assert isinstance(kind.spark, StructType)
         return Columns(info, _with_metadata(kind.spark))
 
+    def with_undecodable(self) -> Columns:
+        """Return these columns and `UNDECODABLE`: a message that does not fit is a row, and not an error."""
+        return replace(self, schema=StructType([*self.schema.fields, StructField(UNDECODABLE, BinaryType())]))
+
     def for_reading(self, wanted: StructType) -> BatchBuilder:
         """Return a builder of batches with the columns `wanted` from messages that were read with `client_schema`.
 
@@ -52,7 +56,9 @@ class Columns:
         """
         from pulsarium.pipeline.columns.reading import BatchBuilder
 
-        return BatchBuilder(self.schema, wanted, self.kind(), self._form())
+        schema = self.client_schema()
+        separates_key = schema is not None and schema.separates_key
+        return BatchBuilder(self.schema, wanted, self.kind(), self._form(), separates_key=separates_key)
 
     def for_writing(self, given: StructType) -> RowReader:
         """Return a converter of a DataFrame's rows to messages for a producer with `client_schema`.
@@ -72,30 +78,18 @@ class Columns:
 
     def kind(self) -> ColumnType | None:
         """Return the record of the values, or None when the values are no records."""
-        return None if self.info is None else _record_of(self.info)
+        return record_of(self.info)
 
     def _form(self) -> DataForm:
         return DataForm.AVRO if self.info is None else form_of(self.info)
 
 
-def _record_of(info: SchemaInfo) -> ColumnType | None:
-    """Return the record of a schema, or None when the schema is not a readable record."""
-    if info.type not in FORMS:
-        return None
-    try:
-        kind = record_kind(read_definition(info.data))
-        schema_of(info)
-    except (NoKind, InvalidMessage, InvalidConfiguration, UnicodeDecodeError):
-        return None
-    return kind
-
-
 def _with_metadata(values: StructType) -> StructType:
-    own = {each.lower(): each for each in METADATA.names}
+    own = {each.lower(): each for each in (*METADATA.names, UNDECODABLE)}
     for each in values.names:
         if each.lower() in own:
             raise BadColumns(
                 f"the field {each} of the topic's schema cannot be a column, because {own[each.lower()]} is a column "
-                "of every topic"
+                "of every topic: read the topic as bytes with allowDifferentTopicSchemas=true"
             )
     return StructType([*values.fields, *METADATA.fields])

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.types import (
     ArrayType,
@@ -35,6 +35,9 @@ from pyspark.sql.types import (
     TimestampType,
     TimeType,
 )
+
+if TYPE_CHECKING:
+    from pulsarium.client.bulk import DataForm
 
 
 class BadColumns(ValueError):
@@ -58,6 +61,8 @@ class BadRow(ValueError):
 
 
 MOST_DIGITS = 38  # of a decimal in Spark and Arrow
+MOST_FIELDS = 10_000  # of a record, with those of all records in it
+MOST_LEVELS = 100  # of types inside one another: Protobuf itself reads no more
 
 
 class NoKind(Exception):
@@ -84,6 +89,8 @@ class ColumnType:
     """Symbols of an enum."""
     size: int = -1
     """Size of a fixed, in bytes."""
+    form: DataForm | None = None
+    """The form of the values, where it is not that of the record around them."""
 
 
 @dataclass(frozen=True)
@@ -140,6 +147,28 @@ def no_twins(names: list[str], where: str) -> None:
         first = seen.setdefault(name.lower(), name)
         if first is not name:
             raise BadColumns(f"{where} has {first!r} and {name!r}: Spark does not distinguish upper and lower case")
+
+
+def check_extent(kind: ColumnType) -> None:
+    """Raise `NoKind` for a record with more than `MOST_FIELDS` fields in all, or more than `MOST_LEVELS` levels.
+
+    A short definition can have any number of fields, when each of its records has several fields of the next one.
+    """
+    try:
+        fields, levels = _extent(kind, {})
+    except RecursionError:
+        raise NoKind("a record that is nested too deeply") from None
+    if fields > MOST_FIELDS or levels > MOST_LEVELS:
+        raise NoKind(f"{fields} fields on {levels} levels")
+
+
+def _extent(kind: ColumnType, known: dict[int, tuple[int, int]]) -> tuple[int, int]:
+    """Return the number of fields, and of levels. Each type is counted once, however many fields are of it."""
+    if id(kind) not in known:
+        inner = [*(each.kind for each in kind.fields), *kind.branches, *([kind.inner] if kind.inner else ())]
+        found = [_extent(each, known) for each in inner]
+        known[id(kind)] = 1 + sum(fields for fields, _ in found), 1 + max((levels for _, levels in found), default=0)
+    return known[id(kind)]
 
 
 class _Reader:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from pulsarium.client import Message, MessageId
-from pulsarium.pipeline.columns.names import EVENT_TIME, INDEX, KEY, MESSAGE_ID, PROPERTIES, PUBLISH_TIME, TOPIC
+from pulsarium.pipeline.columns.names import (
+    EVENT_TIME,
+    INDEX,
+    KEY,
+    MESSAGE_ID,
+    PROPERTIES,
+    PUBLISH_TIME,
+    TOPIC,
+    UNDECODABLE,
+)
 from pulsarium.pipeline.columns.ragged import of_numbers
 from pulsarium.proto.numbers import LONG_MAX
 
@@ -35,6 +44,15 @@ def serialized(messages: Sequence[Message[Any]]) -> list[bytes]:
         index = id_.batch_index
         made.append(head + tail if index == -1 else head + _BATCH_INDEX + _varint(index) + tail)
     return made
+
+
+def parts_of_ids(ids: Iterable[bytes]) -> list[dict[str, int]]:
+    """Return serialized ids as values of `MESSAGE_ID_PARTS`."""
+    found = map(MessageId.deserialize, ids)
+    return [
+        {"ledgerId": id_.ledger_id, "entryId": id_.entry_id, "partition": id_.partition, "batchIndex": id_.batch_index}
+        for id_ in found
+    ]
 
 
 def parts_of_id(id_: MessageId, batch_size: int) -> tuple[bytes, bytes]:
@@ -86,5 +104,6 @@ EXTRACT: Mapping[str, Callable[[Messages], pa.Array | list[Any]]] = {
     EVENT_TIME: lambda messages: moments([each.event_timestamp() for each in messages]),
     PROPERTIES: lambda messages: [each.properties() for each in messages],
     INDEX: lambda messages: [each.index() for each in messages],
+    UNDECODABLE: lambda messages: [None] * len(messages),  # `BatchBuilder` has the others
 }
 """Functions that return a column or its values, by the column's name."""

@@ -5,7 +5,16 @@ The module imports little, because Spark starts a process of Python that needs o
 
 from __future__ import annotations
 
-from pyspark.sql.types import BinaryType, LongType, MapType, StringType, StructField, StructType, TimestampType
+from pyspark.sql.types import (
+    BinaryType,
+    IntegerType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
 
 VALUE = "value"
 """Column of values that are no records."""
@@ -29,6 +38,19 @@ METADATA = StructType(
 `MessageId.serialize` and Java's `toByteArray` write. `__eventTime` is null when the message has none. `__index` is the
 message's number in its topic or partition, and null when the broker assigns no index.
 """
+
+MESSAGE_ID_PARTS = StructType(
+    [
+        StructField("ledgerId", LongType()),
+        StructField("entryId", LongType()),
+        StructField("partition", IntegerType()),
+        StructField("batchIndex", IntegerType()),
+    ]
+)
+"""`__messageId` as a struct, where `.schema(...)` asks for one. `partition` and `batchIndex` may be -1."""
+
+UNDECODABLE = "__undecodable"
+"""Column with the bytes of messages that do not fit their schema, where a read asks for it."""
 
 READ_ONLY = frozenset((MESSAGE_ID.lower(), PUBLISH_TIME.lower(), INDEX.lower()))
 """Columns that a broker sets and a producer cannot."""

@@ -23,7 +23,6 @@ from pyspark.sql.types import (
     MapType,
     NullType,
     ShortType,
-    StringType,
     StructField,
     StructType,
 )
@@ -38,6 +37,7 @@ Convert: TypeAlias = Callable[[Any], Any]
 
 def reader(kind: ColumnType, form: DataForm) -> Convert | None:
     """Return a converter of values to pyarrow's, or None when pyarrow takes the values unchanged."""
+    form = kind.form or form
     if kind.name == "record":
         return _read_record(kind, form)
     if kind.name == "array":
@@ -300,6 +300,7 @@ def columns(kind: ColumnType, form: DataForm, given: StructType, where: str) -> 
 
 
 def _some(kind: ColumnType, form: DataForm, given: DataType, where: str) -> Convert:
+    form = kind.form or form
     if isinstance(given, NullType):
         return as_it_is
     if kind.name == "record" and isinstance(given, StructType):
@@ -307,7 +308,12 @@ def _some(kind: ColumnType, form: DataForm, given: DataType, where: str) -> Conv
     if kind.name == "array" and isinstance(given, ArrayType) and kind.inner is not None:
         item = writer(kind.inner, form, given.elementType, f"{where}[]")
         return lambda value: [item(each) for each in value]
-    if kind.name == "map" and isinstance(given, MapType) and isinstance(given.keyType, StringType) and kind.inner:
+    if (
+        isinstance(kind.spark, MapType)
+        and isinstance(given, MapType)
+        and kind.inner is not None
+        and (given.keyType == kind.spark.keyType)
+    ):
         inner = writer(kind.inner, form, given.valueType, f"{where}[]")
         return lambda value: {key: inner(each) for key, each in _pairs(value)}
     if kind.name == "union" and isinstance(given, StructType):

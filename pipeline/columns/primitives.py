@@ -1,4 +1,4 @@
-"""Schemas of single values, and their types in Spark. Schemas of the client for the schemas of the registry."""
+"""Schemas of single values, and their types in Spark."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from pyspark.sql.types import (
 )
 
 from pulsarium.client import (
-    AvroSchema,
     BooleanSchema,
     DateSchema,
     DoubleSchema,
@@ -32,18 +31,14 @@ from pulsarium.client import (
     Int16Schema,
     Int32Schema,
     Int64Schema,
-    JsonSchema,
     LocalDateSchema,
     LocalDateTimeSchema,
     LocalTimeSchema,
     Schema,
-    SchemaInfo,
     StringSchema,
     TimeSchema,
     TimestampSchema,
 )
-from pulsarium.client.bulk import DataForm
-from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 
 class Primitive(NamedTuple):
@@ -80,24 +75,3 @@ PRIMITIVES: Mapping[int, Primitive] = {
 def of_spark(given: DataType) -> Primitive | None:
     """Return the schema that keeps all values of a Spark type exactly, or None."""
     return next((each for each in _ALL if type(each.spark) is type(given)), None)
-
-
-FORMS = {pb.Schema.Avro: DataForm.AVRO, pb.Schema.Json: DataForm.JSON}
-
-
-def form_of(info: SchemaInfo) -> DataForm:
-    """Return the form of a schema's records. For a schema without records, the form has no meaning."""
-    return FORMS.get(info.type, DataForm.AVRO)
-
-
-def schema_of(info: SchemaInfo | None) -> Schema[Any] | None:
-    """Return the schema of the client, or None when messages are bytes.
-
-    A record has the registry's definition to the letter, so that a producer adds no new version.
-    """
-    if info is None:
-        return None
-    if info.type in PRIMITIVES:
-        return PRIMITIVES[info.type].schema()
-    definition = info.data.decode()
-    return AvroSchema(definition) if info.type == pb.Schema.Avro else JsonSchema(definition)

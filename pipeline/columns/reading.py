@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
@@ -12,8 +13,10 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 from pulsarium.client import Message, PulsarError
 from pulsarium.client.bulk import DataForm, Misfit
 from pulsarium.pipeline.columns.kinds import BadColumns, BadMessage, ColumnType
-from pulsarium.pipeline.columns.metadata import EXTRACT, Messages
+from pulsarium.pipeline.columns.metadata import EXTRACT, Messages, parts_of_ids
+from pulsarium.pipeline.columns.names import MESSAGE_ID, MESSAGE_ID_PARTS, UNDECODABLE
 from pulsarium.pipeline.columns.plain import Convert, reader
+from pulsarium.pipeline.columns.ragged import of_numbers
 
 Values: TypeAlias = Sequence[Any]
 Extract: TypeAlias = Callable[[Messages, Values], pa.Array | list[Any]]
@@ -25,10 +28,19 @@ _WRONG = (ValueError, TypeError, OverflowError, NotImplementedError, pa.ArrowExc
 class BatchBuilder:
     """Builder of record batches, column by column, which is much faster than row by row."""
 
-    def __init__(self, own: StructType, wanted: StructType, kind: ColumnType | None, form: DataForm) -> None:
+    def __init__(
+        self,
+        own: StructType,
+        wanted: StructType,
+        kind: ColumnType | None,
+        form: DataForm,
+        *,
+        separates_key: bool = False,
+    ) -> None:
         """Prepare the columns `wanted`.
 
-        `own` are all columns of the topic. `kind` is the record of its values, or None.
+        `own` are all columns of the topic. `kind` is the record of its values, or None. With `separates_key`, the
+        record of a message without a value has the key.
         """
         self._messages: list[Message[Any]] = []
         self.size = 0
@@ -36,11 +48,18 @@ class BatchBuilder:
         arrow = to_arrow_schema(wanted, timezone="UTC")
         self._columns = [_Column(own, field, arrow.field(at), kind, form) for at, field in enumerate(wanted.fields)]
         self._schema = arrow
-        self._decode = _bytes if own.fields[0].dataType.typeName() == "binary" and kind is None else _decoded
-        self.value_names = frozenset(each.name for each in self._columns if each.of_value)
-        """Wanted columns of the topic's schema."""
-        self.metadata_names = frozenset(each.name for each in self._columns) - self.value_names
+        keeps_undecodable = any(each.name == UNDECODABLE for each in own.fields)
+        self._decode: Callable[[Message[Any]], Any] = _bytes
+        if own.fields[0].dataType.typeName() != "binary" or kind is not None:
+            self._decode = _pair if separates_key else _decoded
+        wanted_names = frozenset(each.name for each in self._columns)
+        of_value = frozenset(own.names) - EXTRACT.keys()
+        self.value_names = of_value if UNDECODABLE in wanted_names else of_value & wanted_names
+        """Columns of the topic's schema to decode: those that are wanted, or all where `UNDECODABLE` is wanted."""
+        self.metadata_names = wanted_names - of_value
         """Wanted columns of `METADATA`."""
+        self.makes_rows_of_all = keeps_undecodable and bool(self.value_names)
+        """Whether a message that does not fit the topic's schema is a row without a value."""
 
     @property
     def rows(self) -> int:
@@ -62,9 +81,48 @@ class BatchBuilder:
         Raise `BadMessage` for a message that does not fit the topic's schema.
         """
         messages, self._messages, self.size = self._messages, [], 0
-        values = self._decode(messages) if self.value_names else ()
-        arrays = [column.array(messages, values) for column in self._columns]
+        if self.makes_rows_of_all:
+            return self._rows_of_all(messages)
+        values = [*map(self._decode, messages)] if self.value_names else ()
+        return self._batch([column.array(messages, values) for column in self._columns])
+
+    def _batch(self, arrays: Sequence[pa.Array]) -> pa.RecordBatch:
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+    def _rows_of_all(self, messages: Messages) -> pa.RecordBatch:
+        """Return a batch in which a message that does not fit is a row without a value."""
+        values, misfits = self._decoded_one_by_one(messages)
+        arrays = {}
+        for column in self._columns:
+            if column.of_value:
+                arrays[column.name], wrong = column.fitting(values)
+                misfits.update(wrong)
+        is_bad = np.zeros(len(messages), np.bool_)
+        is_bad[list(misfits)] = True
+        for name, array in arrays.items() if misfits else ():
+            arrays[name] = array.take(of_numbers(np.arange(len(messages)), pa.int64(), is_bad))
+        bytes_of = [message.data() if bad else None for message, bad in zip(messages, is_bad.tolist(), strict=True)]
+        arrays[UNDECODABLE] = pa.array(bytes_of, pa.binary())
+        return self._batch(
+            [
+                each.of_array(arrays[each.name]) if each.name in arrays else each.array(messages, ())
+                for each in self._columns
+            ]
+        )
+
+    def _decoded_one_by_one(self, messages: Messages) -> tuple[Values, set[int]]:
+        """Return the values, with None for those that cannot be decoded, and the numbers of these."""
+        values: list[Any] = []
+        misfits: set[int] = set()
+        for number, message in enumerate(messages):
+            try:
+                values.append(self._decode(message))
+            except BadMessage as error:
+                if error.__cause__ and isinstance(error.__cause__.__cause__, PulsarError):
+                    raise  # the broker did not tell the schema, and the next attempt asks again
+                values.append(None)
+                misfits.add(number)
+        return values, misfits
 
     def of_arrays(self, arrays: Mapping[str, pa.Array], values: Values = ()) -> pa.RecordBatch:
         """Return a batch of arrays by the names of the topic's columns. Other columns are those of decoded values.
@@ -88,6 +146,9 @@ class _Column:
         if field is None:
             raise BadColumns(f"the topic has no column {wanted.name}: its columns are {', '.join(own.names)}")
         self.name = field.name
+        self._splits_ids = field.name == MESSAGE_ID and isinstance(wanted.dataType, StructType)
+        if self._splits_ids:
+            field = StructField(MESSAGE_ID, MESSAGE_ID_PARTS)
         self._needed = not arrow.nullable
         self._type = self._final = arrow.type
         self.of_value = field.name not in EXTRACT
@@ -115,7 +176,29 @@ class _Column:
             raise BadColumns(f"column {self.name} has nulls, but the reader's schema does not allow nulls")
         return made
 
+    def fitting(self, values: Values) -> tuple[pa.Array, list[int]]:
+        """Return the column, with null for each value that cannot be converted, and the numbers of these values."""
+        parts = list(self._parts(values))
+        ends = np.cumsum([len(part) for part, _ in parts])
+        wrong = [int(end) - 1 for end, (_, fits) in zip(ends, parts, strict=True) if not fits]
+        return pa.concat_arrays([part for part, _ in parts]), wrong
+
+    def _parts(self, values: Values) -> Iterator[tuple[pa.Array, bool]]:
+        """Yield the array of each part of the values, and whether the part fits. One that does not is a single null."""
+        try:
+            yield self._made((), values), True
+            return
+        except _WRONG:
+            if len(values) == 1:
+                yield pa.nulls(1, self._final), False
+                return
+        middle = len(values) // 2
+        yield from self._parts(values[:middle])
+        yield from self._parts(values[middle:])
+
     def of_array(self, found: pa.Array) -> pa.Array:
+        if self._splits_ids:
+            found = pa.array(parts_of_ids(found.to_pylist()), self._type)
         made = found if found.type == self._final else found.cast(self._type).cast(self._final)
         if self._needed and made.null_count:
             raise BadColumns(f"column {self.name} has nulls, but the reader's schema does not allow nulls")
@@ -123,6 +206,8 @@ class _Column:
 
     def _made(self, messages: Messages, values: Values) -> pa.Array:
         found = self._extract(messages, values)
+        if self._splits_ids:
+            found = parts_of_ids(found)
         made = found if isinstance(found, pa.Array) else pa.array(found, self._type)
         return made if self._type is self._final else made.cast(self._final)
 
@@ -176,18 +261,23 @@ def _reader_of(kind: ColumnType, name: str, form: DataForm) -> Convert | None:
     return next(reader(each.kind, form) for each in kind.fields if each.name == name)
 
 
-def _bytes(messages: Messages) -> Values:
-    return [None if each.has_null_value() else each.data() for each in messages]
+def _bytes(message: Message[Any]) -> bytes | None:
+    return None if message.has_null_value() else message.data()
 
 
-def _decoded(messages: Messages) -> Values:
-    made = []
-    for each in messages:
-        try:
-            made.append(None if each.has_null_value() else each.value())
-        except PulsarError as error:
-            raise _bad(each, str(error)) from error
-    return made
+def _decoded(message: Message[Any]) -> Any:
+    return None if message.has_null_value() else _value(message)
+
+
+def _pair(message: Message[Any]) -> Any:
+    return None if message.has_null_value() and message.key_bytes() is None else _value(message)
+
+
+def _value(message: Message[Any]) -> Any:
+    try:
+        return message.value()
+    except PulsarError as error:
+        raise _bad(message, str(error)) from error
 
 
 def _bad(message: Message[Any], reason: str) -> BadMessage:

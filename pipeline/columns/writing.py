@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import repeat
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql.types import (
     BinaryType,
     DataType,
+    LongType,
     MapType,
     NullType,
     StringType,
@@ -23,21 +24,23 @@ from pyspark.sql.types import (
 )
 
 from pulsarium.client import MessageOptions, SchemaInfo
-from pulsarium.client.bulk import BYTES, EPOCH, DataForm, Misfit
+from pulsarium.client.bulk import BYTES, EPOCH, Misfit
 from pulsarium.client.errors import InvalidMessage
 from pulsarium.pipeline.columns.encoding import Encoder, MessageContents, avro_encoder, primitive_encoder
 from pulsarium.pipeline.columns.kinds import BadColumns, BadRow, ColumnType, no_twins
 from pulsarium.pipeline.columns.names import EVENT_TIME, KEY, METADATA, PROPERTIES, READ_ONLY, TOPIC, VALUE
 from pulsarium.pipeline.columns.plain import Convert, columns, takes, writer
-from pulsarium.pipeline.columns.primitives import form_of, schema_of
 from pulsarium.pipeline.columns.ragged import Flags, Numbers
+from pulsarium.pipeline.columns.records import form_of, schema_of
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
+T = TypeVar("T")
 Values: TypeAlias = Callable[[pa.RecordBatch], Iterable[Any]]
 
 _TAKES: dict[str, tuple[type[DataType], ...]] = {
     KEY: (BinaryType, StringType),
     TOPIC: (StringType,),
-    EVENT_TIME: (TimestampType,),
+    EVENT_TIME: (TimestampType, LongType),
     PROPERTIES: (MapType,),
 }
 
@@ -88,8 +91,9 @@ class RowReader:
         """
         no_twins(given.names, "the DataFrame")
         value, self._metadata = split(given, {each.name.lower() for each in kind.fields} if kind else set())
-        schema = schema_of(info)
-        self._encode = (schema or BYTES).encode
+        if kind is not None and _is_content(value, kind):
+            own, kind, info = BinaryType(), None, None
+        self._schema = schema_of(info) or BYTES
         if kind is None:
             self._values, self._encode_column = _primitive(value, own, info)
         else:
@@ -99,11 +103,12 @@ class RowReader:
 
     def messages(self, batch: pa.RecordBatch) -> OutgoingRows:
         """Return a message for each row, in their order. Raise `BadRow` for a row that does not fit the schema."""
-        keys, is_base64 = self._keys(batch)
-        contents = self._encode_column(batch) if self._encode_column else None
-        return OutgoingRows(
-            contents or self._one_by_one(batch), keys, is_base64, self._event_times(batch), self._properties(batch)
-        )
+        if self._schema.separates_key:
+            contents, keys, is_base64 = self._apart(batch)
+        else:
+            keys, is_base64 = self._keys(batch)
+            contents = (self._encode_column(batch) if self._encode_column else None) or self._one_by_one(batch)
+        return OutgoingRows(contents, keys, is_base64, self._event_times(batch), self._properties(batch))
 
     def values(self, batch: pa.RecordBatch) -> Iterator[Any]:
         """Yield the value of each row for the topic's schema. None is a message without a value."""
@@ -111,14 +116,24 @@ class RowReader:
 
     def _one_by_one(self, batch: pa.RecordBatch) -> MessageContents:
         """Encode each value by the topic's schema."""
-        made: list[bytes | None] = []
+        return _contents(self._each(batch, self._schema.encode))
+
+    def _apart(self, batch: pa.RecordBatch) -> tuple[MessageContents, pa.Array, Flags]:
+        """Encode each pair by the topic's schema, and return the keys in base64, as other clients send them."""
+        pairs = [pair or (None, None) for pair in self._each(batch, self._schema.encode_apart)]
+        keys = [None if key is None else base64.b64encode(key) for key, _ in pairs]
+        is_base64 = np.array([key is not None for key in keys], np.bool_)
+        return _contents([content for _, content in pairs]), pa.array(keys, pa.large_binary()), is_base64
+
+    def _each(self, batch: pa.RecordBatch, encode: Callable[[Any], T]) -> list[T | None]:
+        """Encode each value. Raise `BadRow` for one that does not fit."""
+        made: list[T | None] = []
         try:
             for value in self._values(batch):
-                made.append(None if value is None else self._encode(value))  # noqa: PERF401  # an error needs the number
+                made.append(None if value is None else encode(value))  # noqa: PERF401  # an error needs the number
         except (Misfit, InvalidMessage) as error:
             raise BadRow(str(error), len(made)) from None
-        data = pa.array([each or b"" for each in made], pa.large_binary())
-        return MessageContents(data, np.array([each is None for each in made], np.bool_))
+        return made
 
     def _keys(self, batch: pa.RecordBatch) -> tuple[pa.Array | None, Flags]:
         none = np.zeros(batch.num_rows, np.bool_)
@@ -141,8 +156,9 @@ class RowReader:
         column = self._metadata.get(EVENT_TIME)
         if column is None or isinstance(column.dataType, NullType):
             return None
-        micros = batch.column(column.name).cast(pa.int64()).fill_null(0).to_numpy()
-        return np.asarray(np.maximum(micros // 1000, 0))
+        given = batch.column(column.name).cast(pa.int64()).fill_null(0).to_numpy()
+        milliseconds = given if isinstance(column.dataType, LongType) else given // 1000
+        return np.asarray(np.maximum(milliseconds, 0))
 
     def _properties(self, batch: pa.RecordBatch) -> list[dict[str, str] | None] | None:
         column = self._metadata.get(PROPERTIES)
@@ -155,6 +171,11 @@ class RowReader:
                     raise BadRow(f"column {PROPERTIES}: the property {name} is null", row)
             made.append(dict(pairs) if pairs else None)
         return made if any(made) else None
+
+
+def _contents(made: list[bytes | None]) -> MessageContents:
+    data = pa.array([each or b"" for each in made], pa.large_binary())
+    return MessageContents(data, np.array([each is None for each in made], np.bool_))
 
 
 def split(given: StructType, fields: set[str]) -> tuple[StructType, dict[str, StructField]]:
@@ -219,15 +240,26 @@ def _record(given: StructType, kind: ColumnType, info: SchemaInfo) -> tuple[Valu
     Each field has a column, or all fields are in a struct `value`.
     """
     form = form_of(info)
-    if len(given.fields) == 1 and given.names[0].lower() == VALUE:
-        column = given.fields[0]
-        if isinstance(column.dataType, StructType) and all(each.name.lower() != VALUE for each in kind.fields):
-            convert = writer(kind, form, column.dataType, VALUE)
-            return (lambda batch: (None if each is None else convert(each) for each in _list(batch, column.name))), None
+    column = _whole(given, kind)
+    if column is not None and isinstance(column.dataType, StructType):
+        convert = writer(kind, form, column.dataType, VALUE)
+        return (lambda batch: (None if each is None else convert(each) for each in _list(batch, column.name))), None
     converts = columns(kind, form, given, "")
     names = {field: column for field, column, _ in converts if column in given.names}
-    encoder = avro_encoder(info, names) if form is DataForm.AVRO else None
+    encoder = avro_encoder(info, names) if info.type == pb.Schema.Avro else None
     return (lambda batch: _rows(batch, converts)), encoder
+
+
+def _whole(given: StructType, kind: ColumnType) -> StructField | None:
+    """Return the column `value` when it is the only one, and the whole record, because no field has its name."""
+    is_field = any(each.name.lower() == VALUE for each in kind.fields)
+    return given.fields[0] if not is_field and [name.lower() for name in given.names] == [VALUE] else None
+
+
+def _is_content(given: StructType, kind: ColumnType) -> bool:
+    """Return whether the rows have the bytes of records, which another program has encoded."""
+    column = _whole(given, kind)
+    return column is not None and isinstance(column.dataType, BinaryType)
 
 
 def _rows(batch: pa.RecordBatch, converts: list[tuple[str, str, Convert]]) -> Iterator[Any]:

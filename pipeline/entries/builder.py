@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 from pyspark.sql.types import StructType
@@ -16,6 +16,9 @@ from pulsarium.pipeline.entries.rows import EntryRows, TakenEntry, joined
 from pulsarium.pipeline.entries.values import contents, reader_of
 
 _WRONG = (Unusual, PulsarError, ValueError, TypeError, OverflowError, NotImplementedError, pa.ArrowException)
+
+_GROUP = 500
+"""Messages of a group of entries. A message that does not fit costs the speed of its group only."""
 
 
 class EntryBuilder:
@@ -33,10 +36,17 @@ class EntryBuilder:
         Raise `BadMessage` for a message that does not fit the topic's schema, and `Unusual` for messages that only a
         consumer can receive.
         """
+        if self._schema.separates_key:
+            return self._of_messages(taken)
         try:
             return self._of_rows(joined(taken))
         except _WRONG:  # with one message after another, the error names the message
-            return self._of_messages(taken)
+            groups = [*_groups(taken)] if self._by_message.makes_rows_of_all else []
+            if len(groups) < 2:
+                return self._of_messages(taken)
+        made = [self.batch(each) for each in groups]
+        arrays = [pa.concat_arrays(each) for each in zip(*(each.columns for each in made), strict=True)]
+        return pa.RecordBatch.from_arrays(arrays, schema=made[0].schema)
 
     def _of_rows(self, rows: EntryRows) -> pa.RecordBatch:
         arrays = {name: METADATA[name](rows) for name in self._by_message.metadata_names}
@@ -62,3 +72,13 @@ class EntryBuilder:
                 if part.first <= max(message.message_id().batch_index, 0) < part.last:
                     builder.add(message)
         return builder.take()
+
+
+def _groups(taken: Sequence[TakenEntry]) -> Iterator[Sequence[TakenEntry]]:
+    """Yield the entries in groups, each of which but the last has at least `_GROUP` messages."""
+    first = rows = 0
+    for number, each in enumerate(taken, 1):
+        rows += each.part.rows
+        if rows >= _GROUP or number == len(taken):
+            yield taken[first:number]
+            first, rows = number, 0

@@ -10,7 +10,16 @@ import numpy as np
 import pyarrow as pa
 
 from pulsarium.pipeline.columns.metadata import batch_index_of_id, moments, parts_of_id
-from pulsarium.pipeline.columns.names import EVENT_TIME, INDEX, KEY, MESSAGE_ID, PROPERTIES, PUBLISH_TIME, TOPIC
+from pulsarium.pipeline.columns.names import (
+    EVENT_TIME,
+    INDEX,
+    KEY,
+    MESSAGE_ID,
+    PROPERTIES,
+    PUBLISH_TIME,
+    TOPIC,
+    UNDECODABLE,
+)
 from pulsarium.pipeline.columns.ragged import of_bytes, of_numbers, repeated
 from pulsarium.pipeline.entries.arrays import binary, text
 from pulsarium.pipeline.entries.fields import Unusual, once
@@ -119,5 +128,6 @@ METADATA: Mapping[str, Callable[[EntryRows], pa.Array]] = {
     EVENT_TIME: _event_times,
     PROPERTIES: _properties,
     INDEX: _message_indexes,
+    UNDECODABLE: lambda rows: pa.nulls(len(rows), pa.binary()),
 }
 """Functions that return a column, by the column's name. They raise `Unusual` for what only single messages show."""

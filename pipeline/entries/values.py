@@ -34,7 +34,11 @@ def reader_of(info: SchemaInfo | None, kind: ColumnType | None, wanted: Collecti
         if info is None:
             return lambda rows: {VALUE: contents(rows)}
         return (lambda rows: {VALUE: text(contents(rows))}) if info.type == pb.Schema.String else None
-    made = FlatAvro.of(read_definition(info.data), wanted) if info.type == pb.Schema.Avro else FlatJson.of(kind, wanted)
+    made: FlatAvro | FlatJson | None = None
+    if info.type == pb.Schema.Avro:
+        made = FlatAvro.of(read_definition(info.data), wanted)
+    elif info.type == pb.Schema.Json:
+        made = FlatJson.of(kind, wanted)
     return None if made is None else lambda rows: _records(made, rows)
 
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:  # `help` needs only the table
     from pulsarium.client import HashingScheme
 
 
+CHUNKING = f"{PRODUCER}chunkingEnabled"
+
 OPTIONS: Sequence[Described] = (
     Described(
         ADMIN_URL,
@@ -66,6 +68,13 @@ OPTIONS: Sequence[Described] = (
         "schema of a topic that has none yet: `avro` or `json` for records, `none` for no schema",
     ),
     Described(
+        "deadLetterTopic",
+        "",
+        "both",
+        "topic for rows that do not fit the schema of their topic: JSON, with the properties REAL_TOPIC and REASON. "
+        "Without it, such a row fails the query",
+    ),
+    Described(
         "producerBusyTimeoutMs",
         "60000",
         "both",
@@ -76,16 +85,9 @@ OPTIONS: Sequence[Described] = (
 Reader: TypeAlias = Callable[[Options, str, str], Any]
 
 
-def _compressions() -> Mapping[str, Any]:
-    from pulsarium.client import CompressionType
-
-    return {each.name.upper(): each for each in CompressionType}
-
-
-def _schemes() -> Mapping[str, Any]:
-    from pulsarium.client import HashingScheme
-
-    return {each.name: each for each in HashingScheme}
+# The names of the client's enums. The processes that plan and commit a write do not import the client.
+SCHEMES = ("JavaStringHash", "Murmur3_32Hash")
+COMPRESSIONS = ("NONE", "LZ4", "ZLib", "ZSTD", "SNAPPY")
 
 
 def _number(least: int = 0) -> Reader:
@@ -102,8 +104,8 @@ def _waits(options: Options, name: str, default: str) -> bool:
     return True
 
 
-def _among(words: Callable[[], Mapping[str, Any]]) -> Reader:
-    return lambda options, name, default: options.choice(name, words(), default)
+def _among(names: Mapping[str, str]) -> Reader:
+    return lambda options, name, default: options.choice(name, names, default)
 
 
 class _Argument(NamedTuple):
@@ -121,7 +123,13 @@ _ARGUMENTS = (
         "sendTimeoutMs", "30000", "", _number(), "how long a task waits for a receipt before it fails; 0: forever"
     ),
     _Argument("blockIfQueueFull", "true", "", _waits, "must be true: a task waits while its queue is full"),
-    _Argument("hashingScheme", "JavaStringHash", "", _among(_schemes), "hash function that assigns keys to partitions"),
+    _Argument(
+        "hashingScheme",
+        "JavaStringHash",
+        "",
+        _among({each: each for each in SCHEMES}),
+        "hash function that assigns keys to partitions",
+    ),
     _Argument(
         "maxPendingMessages",
         "20000",
@@ -136,18 +144,28 @@ _ARGUMENTS = (
         _number(1),
         "messages without a receipt in all partitions of a topic at which a task waits",
     ),
-    _Argument("batchingEnabled", "true", "batching_enabled", _flag, "send several messages in one entry"),
-    _Argument("batchingMaxMessages", "1000", "batching_max_messages", _number(1), "most messages of one entry"),
+    _Argument("batchingEnabled", "true", "", _flag, "send several messages in one entry"),
+    _Argument("batchingMaxMessages", "1000", "", _number(1), "most messages of one entry"),
     _Argument(
         "batchingMaxBytes",
         "131072",
-        "batching_max_allowed_size_in_bytes",
+        "",
         _number(1),
-        "most payload bytes of one entry",
+        "most payload bytes of an entry with several messages; never more than half of what the broker accepts",
     ),
-    _Argument("compressionType", "NONE", "compression_type", _among(_compressions), "NONE, LZ4, ZLIB, ZSTD or SNAPPY"),
     _Argument(
-        "chunkingEnabled", "false", "chunking_enabled", _flag, "split large messages; requires batchingEnabled=false"
+        "compressionType",
+        "NONE",
+        "",
+        _among({each.upper(): each for each in COMPRESSIONS}),
+        "NONE, LZ4, ZLIB, ZSTD or SNAPPY",
+    ),
+    _Argument(
+        "chunkingEnabled",
+        "false",
+        "chunking_enabled",
+        _flag,
+        "send a row that is larger than the broker accepts in several entries; other rows still go in batches",
     ),
     _Argument(
         "chunkMaxMessageSize", "0", "chunk_max_message_size", _number(), "bytes of a chunk; 0: the broker's limit"
@@ -171,13 +189,20 @@ class SinkOptions:
     is_sorted: bool
     schema_type: str
     """avro, json or none."""
+    dead_letter_topic: str | None
+    """The topic of rows that do not fit, or None: such a row is an error."""
     busy_timeout: float
     """In seconds."""
     send_timeout: float | None
     """In seconds, or None for no limit."""
-    hashing_scheme: HashingScheme
-    producer: Mapping[str, Any]
-    """Arguments of `create_producer`."""
+    most_messages: int
+    most_bytes: int
+    """Of one batch."""
+    scheme: str
+    """Name of the hash function that assigns keys to partitions."""
+    compression: str
+    arguments: Mapping[str, Any]
+    """Arguments of `create_producer` without the compression."""
 
     @staticmethod
     def of(given: Mapping[str, str]) -> SinkOptions:
@@ -195,11 +220,32 @@ class SinkOptions:
             batch_id=None if options.text("batchId") is None else options.number("batchId", 0),
             is_sorted=options.choice("replayOrder", {"input": False, "sorted": True}, "input"),
             schema_type=options.choice("schemaType", {each: each for each in ("avro", "json", "none")}, "avro"),
+            dead_letter_topic=options.text("deadLetterTopic") or None,
             busy_timeout=options.number("producerBusyTimeoutMs", 60_000) / 1000,
             send_timeout=read["sendTimeoutMs"] / 1000 or None,
-            hashing_scheme=read["hashingScheme"],
-            producer={each.argument: read[each.name] for each in _ARGUMENTS if each.argument},
+            most_messages=read["batchingMaxMessages"] if read["batchingEnabled"] else 1,
+            most_bytes=read["batchingMaxBytes"],
+            scheme=read["hashingScheme"],
+            compression=read["compressionType"],
+            arguments={
+                "batching_enabled": False,  # the sink packs batches itself
+                **{each.argument: read[each.name] for each in _ARGUMENTS if each.argument},
+            },
         )
+
+    @property
+    def hashing_scheme(self) -> HashingScheme:
+        """Return the hash function that assigns keys to partitions."""
+        from pulsarium.client import HashingScheme
+
+        return HashingScheme[self.scheme]
+
+    @property
+    def producer(self) -> Mapping[str, Any]:
+        """Return the arguments of `create_producer`."""
+        from pulsarium.client import CompressionType
+
+        return {**self.arguments, "compression_type": CompressionType[self.compression]}
 
     def check(self, schema: StructType, *, overwrite: bool) -> None:
         """Raise `BadOption` for errors that are visible before the first row."""
@@ -207,8 +253,9 @@ class SinkOptions:
             raise BadOption(
                 'topics are append-only: use .mode("append"), and for streams .outputMode("append") or "update"'
             )
-        if self.topic is not None and self.topic.lower().startswith(f"{SCALABLE}://"):
-            raise BadOption(f"{self.topic} is scalable, and the sink cannot write to it: use pulsarium.client.scalable")
+        for topic in (self.topic, self.dead_letter_topic):
+            if topic is not None and topic.lower().startswith(f"{SCALABLE}://"):
+                raise BadOption(f"{topic} is scalable, and the sink cannot write to it: use pulsarium.client.scalable")
         if self.topic is None and topic_column(schema) is None:
             raise BadOption(f'set .option("topic", ...), or add a column {TOPIC}')
 

@@ -60,7 +60,7 @@ def _properties(all_properties: list[dict[str, str] | None]) -> pa.Array:
 def cuts(sizes: Numbers, most_messages: int, most_bytes: int) -> Iterator[tuple[int, int]]:
     """Yield the first message of each batch, and the first one behind it.
 
-    A batch has at most `most_messages` messages, and either one message or contents of at most `most_bytes` bytes.
+    A batch has at most `most_messages` messages, and either one message or at most `most_bytes` bytes.
     """
     ends = np.cumsum(sizes)
     start = before = 0
@@ -81,9 +81,9 @@ class Packed:
         self._sequence_ids = sequence_ids[members]
         chosen = payloads if len(members) == len(payloads) else payloads.take(pa.array(members))
         _, offsets, self._data = chosen.buffers()
-        self._offsets = np.frombuffer(offsets, np.int64)
-        self.sizes: Numbers = size_of(messages.contents.data)[members]
-        """Bytes of the contents."""
+        self._offsets = np.frombuffer(offsets, np.int64, len(chosen) + 1)
+        self._sizes: Numbers = size_of(messages.contents.data)[members]
+        self.packed_sizes: Numbers = np.diff(self._offsets)
 
     def batch(self, start: int, stop: int) -> PackedBatch:
         """Return the batch of the messages from `start` to the one before `stop`."""
@@ -97,7 +97,7 @@ class Packed:
         return PackedBatch(
             self._data[begin:end].to_pybytes(),
             stop - start,
-            int(self.sizes[start:stop].sum()),
+            int(self._sizes[start:stop].sum()),
             int(self._sequence_ids[start]),
             int(self._sequence_ids[stop - 1]),
             first,

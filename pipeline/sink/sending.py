@@ -16,13 +16,15 @@ from pyspark.sql.types import StructType
 
 from pulsarium.client import Client, Receipt, Schema, SchemaInfo, errors
 from pulsarium.client.bulk import BYTES, BatchProducer
+from pulsarium.client.topics import full_name
 from pulsarium.pipeline.columns.columns import Columns
 from pulsarium.pipeline.columns.derived import info_for
 from pulsarium.pipeline.columns.kinds import BadColumns, BadRow
 from pulsarium.pipeline.columns.ragged import Numbers
 from pulsarium.pipeline.columns.writing import OutgoingRows, RowReader
+from pulsarium.pipeline.sink import letters
 from pulsarium.pipeline.sink.once import NoDeduplication, batch_of, row_of
-from pulsarium.pipeline.sink.options import SinkOptions
+from pulsarium.pipeline.sink.options import CHUNKING, SinkOptions
 from pulsarium.pipeline.sink.packing import Packed, cuts, packed
 from pulsarium.pipeline.sink.routing import partitions_of
 from pulsarium.pipeline.sink.written import WrittenRows
@@ -35,13 +37,6 @@ LONGEST_PAUSE = 1.0
 
 class WriteFailed(RuntimeError):
     """Rows that could not be written. Rows that were written stay, and the next attempt does not duplicate them."""
-
-
-class _Target(NamedTuple):
-    """The producer of a topic, and the converter of its rows."""
-
-    producer: BatchProducer
-    reader: RowReader
 
 
 class _Sent(NamedTuple):
@@ -68,11 +63,11 @@ class Sender:
         self._options = options
         self._given = given
         self._name = name
-        self._targets: dict[str, _Target] = {}
+        self._producers: dict[str, BatchProducer] = {}
+        self._readers: dict[str, RowReader] = {}
+        self._dead_letters = full_name(options.dead_letter_topic) if options.dead_letter_topic else None
+        self._letters: dict[int, OutgoingRows] = {}
         self._sent: deque[_Sent] = deque()
-        given_options = options.producer
-        self._most_messages = given_options["batching_max_messages"] if given_options["batching_enabled"] else 1
-        self._most_bytes = given_options["batching_max_allowed_size_in_bytes"]
         self._written = WrittenRows(partition)
         self._stack = AsyncExitStack()
 
@@ -86,11 +81,51 @@ class Sender:
 
     async def abandon(self) -> None:
         """Stop all producers at once, because the task failed."""
-        for target in self._targets.values():
-            target.producer.abandon()
+        for producer in self._producers.values():
+            producer.abandon()
 
     async def send(self, topic: str, rows: pa.RecordBatch, numbers: Numbers) -> None:
         """Send rows, which have these sequence ids, and wait for room. Raise `WriteFailed`.
+
+        A row that does not fit the topic's schema fails, or `send_letters` sends it under its own number.
+        """
+        reader = self._readers.get(topic) or await self._open(topic, batch_of(int(numbers[0])))
+        try:
+            messages = reader.messages(rows)
+        except BadRow as error:
+            if self._dead_letters is None:
+                raise self._failed(topic, int(numbers[error.row]), error) from error
+            await self._send_halves(topic, rows, numbers, error)
+        else:
+            await self._send_messages(topic, messages, numbers)
+
+    async def _send_halves(self, topic: str, rows: pa.RecordBatch, numbers: Numbers, error: BadRow) -> None:
+        """Send both halves of rows among which one does not fit, or keep the dead letter of a single row."""
+        middle = len(numbers) // 2
+        if not middle:
+            self._letters[int(numbers[0])] = letters.letter(rows, full_name(topic), str(error))
+            return
+        for part in (np.arange(middle), np.arange(middle, len(numbers))):
+            await self.send(topic, rows.take(pa.array(part)), numbers[part])
+
+    async def send_letters(self) -> None:
+        """Send the dead letters of the last rows, of all topics, in the order of their numbers. Raise `WriteFailed`.
+
+        The broker would drop a letter behind one with a higher number.
+        """
+        kept, self._letters = self._letters, {}
+        for number in sorted(kept):
+            topic = self._dead_letters
+            assert topic is not None
+            if topic not in self._producers:
+                try:
+                    await self._open_producer(topic, letters.SCHEMA, batch_of(number))
+                except errors.PulsarError as error:
+                    raise WriteFailed(f"{topic}: {error}") from error
+            await self._send_messages(topic, kept[number], np.array([number]))
+
+    async def _send_messages(self, topic: str, messages: OutgoingRows, numbers: Numbers) -> None:
+        """Send messages, which have these sequence ids.
 
         A batch that was sent in part is completed without duplicates, for this reason. The broker drops an entry, with
         all its messages, when it has the entry's first number. (A real broker does so in the recording 040-dedup,
@@ -107,12 +142,7 @@ class Sender:
         After a lost connection the client sends the same entries again. When another attempt used the name meanwhile
         and wrote a part of an entry, the client fails, too.
         """
-        target = self._targets.get(topic) or await self._open(topic, batch_of(int(numbers[0])))
-        producer = target.producer
-        try:
-            messages = target.reader.messages(rows)
-        except BadRow as error:
-            raise self._failed(topic, int(numbers[error.row]), error) from error
+        producer = self._producers[topic]
         where = partitions_of(messages.keys, row_of(numbers), producer.partitions, self._options.hashing_scheme)
         payloads: pa.Array | None = None
         for partition in range(producer.partitions):
@@ -132,10 +162,11 @@ class Sender:
     async def _send_batches(
         self, topic: str, partition: int, messages: OutgoingRows, members: Numbers, payloads: pa.Array, numbers: Numbers
     ) -> None:
-        producer = self._targets[topic].producer
+        producer = self._producers[topic]
         mine = Packed(messages, payloads, members, numbers)
-        most = min(self._most_messages, producer.most_messages)
-        for start, stop in cuts(mine.sizes, most, self._most_bytes):
+        most = min(self._options.most_messages, producer.most_messages)
+        most_bytes = min(self._options.most_bytes, producer.most_bytes(partition))
+        for start, stop in cuts(mine.packed_sizes, most, most_bytes):
             row = int(members[start])
             number = int(numbers[row])
             if stop - start == 1:
@@ -148,7 +179,7 @@ class Sender:
         self, topic: str, partition: int, messages: OutgoingRows, row: int, number: int, known: int = 0
     ) -> None:
         """Send a row in an entry of its own. With `known`, the row is the last of so many that the broker must have."""
-        sending = self._targets[topic].producer.send(partition, messages.content(row), **messages.options(row, number))
+        sending = self._producers[topic].send(partition, messages.content(row), **messages.options(row, number))
         await self._sent_with(topic, number, known or 1, sending, is_known=known > 0)
 
     async def _sent_with(
@@ -163,6 +194,7 @@ class Sender:
 
     async def finish(self) -> WrittenRows:
         """Wait until all rows are stored, and return the numbers. Raise `WriteFailed`."""
+        await self.send_letters()
         while self._sent:
             sent = self._sent[0]
             if not sent.receipt.is_done():
@@ -191,22 +223,28 @@ class Sender:
             return await waiting
         raise errors.Timeout(f"no receipt in {self._options.send_timeout:g} s (pulsar.producer.sendTimeoutMs)")
 
-    async def _open(self, topic: str, batch_id: int) -> _Target:
+    async def _open(self, topic: str, batch_id: int) -> RowReader:
+        if full_name(topic) == self._dead_letters:
+            raise WriteFailed(f"{topic} takes the dead letters, and no rows: set another deadLetterTopic")
         try:
             info = await self._schema_of(topic)
             columns = Columns.of(info)
             reader = columns.for_writing(self._given)
-            producer = await self._producer(topic, columns.client_schema() or BYTES)
+            await self._open_producer(topic, columns.client_schema() or BYTES, batch_id)
         except (errors.PulsarError, BadColumns) as error:
             raise WriteFailed(f"{topic}: {error}") from error
+        self._readers[topic] = reader
+        return reader
+
+    async def _open_producer(self, topic: str, schema: Schema[Any], batch_id: int) -> None:
+        producer = await self._producer(topic, schema)
         if (written := batch_of(producer.last_sequence_id())) > batch_id:
             raise WriteFailed(
                 f"{topic}: the producer {self._name} has written batch {written} already, "
                 f"so that the broker would drop batch {batch_id}. The name is of another query, or of a checkpoint "
                 "that was deleted or restored: choose another producerName"
             )
-        target = self._targets[topic] = _Target(producer, reader)
-        return target
+        self._producers[topic] = producer
 
     async def _schema_of(self, topic: str) -> SchemaInfo | None:
         """Return the topic's own schema, or one for these columns."""
@@ -234,4 +272,6 @@ class Sender:
 
     def _failed(self, topic: str, number: int, error: Exception) -> WriteFailed:
         where = f"row {row_of(number)} of Spark partition {self._written.partition} in batch {batch_of(number)}"
-        return WriteFailed(f"{topic}, {where}: {error}")
+        may_chunk = isinstance(error, errors.MessageTooBig) and not self._options.producer["chunking_enabled"]
+        hint = f': set .option("{CHUNKING}", "true")' if may_chunk else ""
+        return WriteFailed(f"{topic}, {where}: {error}{hint}")

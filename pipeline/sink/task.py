@@ -53,6 +53,8 @@ def write(
                         if required:
                             once.require_deduplication(options.connection, topic)
                         pulsar.call(sender.send, topic, batch.take(pa.array(members)), numbers[members])
+                if options.dead_letter_topic:
+                    pulsar.call(sender.send_letters)
                 row += batch.num_rows
             return pulsar.call(sender.finish)
         except BaseException:

@@ -121,7 +121,8 @@ def _require_deduplication(options: SinkOptions) -> None:
 
     Topics that rows name are checked at their first row.
     """
-    if options.topic is not None:
-        from pulsarium.pipeline.sink import once
+    for topic in (options.topic, options.dead_letter_topic):
+        if topic is not None:
+            from pulsarium.pipeline.sink import once
 
-        once.require_deduplication(options.connection, options.topic)
+            once.require_deduplication(options.connection, topic)

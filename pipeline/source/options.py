@@ -105,6 +105,13 @@ OPTIONS: Sequence[Described] = (
         "allowDifferentTopicSchemas", "false", "both", "read topics of different schemas as bytes, in the column value"
     ),
     Described(
+        "undecodable",
+        "fail",
+        "both",
+        "what a message does that does not fit the schema of its topic: `fail` ends the query; with `null` its columns "
+        "are null, and the column `__undecodable` has its bytes",
+    ),
+    Described(
         "pushFilters",
         "false",
         "batch",
@@ -116,8 +123,9 @@ OPTIONS: Sequence[Described] = (
         "waitingForNonExistedTopic",
         "false",
         "both",
-        "whether `load()` waits until the topics exist, and looks every topicDiscoveryIntervalMs; false: it fails. A "
-        "topic that has no schema when it appears is read as bytes",
+        "whether `load()` waits until the topics exist, or the first topic of topicsPattern, and looks every "
+        "topicDiscoveryIntervalMs; false: it fails, and a pattern without topics is read as bytes. A topic that has no "
+        "schema when it appears is read as bytes",
     ),
     Described("pollTimeoutMs", "120000", "both", "how long a task waits for a message that the topic must have"),
     Described(
@@ -168,6 +176,8 @@ class SourceOptions:
     receiver_queue_size: int
     push_filters: bool
     waits_for_topics: bool
+    keeps_undecodable: bool
+    """Whether a message that does not fit its schema is a row."""
 
     @staticmethod
     def of(given: Mapping[str, str], *, streaming: bool = False) -> SourceOptions:
@@ -205,6 +215,7 @@ class SourceOptions:
             options.number("pulsar.reader.receiverQueueSize", 1000, least=1),
             options.flag("pushFilters", default=False),
             options.flag("waitingForNonExistedTopic", default=False),
+            options.choice("undecodable", {"fail": False, "null": True}, "fail"),
         )
 
     @property
@@ -219,7 +230,8 @@ class SourceOptions:
         from pulsarium.pipeline.source.topics import columns_of
 
         look_again = max(self.discovery_interval, LEAST_PAUSE) if self.waits_for_topics else None
-        return columns_of(self.connection, self.topics, bytes_only=self.bytes_only, look_again=look_again)
+        found = columns_of(self.connection, self.topics, bytes_only=self.bytes_only, look_again=look_again)
+        return found.with_undecodable() if self.keeps_undecodable else found
 
     def new_subscription(self) -> str:
         """Return the subscription of a query without checkpoint. No other query has the same."""

@@ -133,16 +133,18 @@ def columns_of(
 
 
 async def _exist(client: Client, topics: SourceTopics, look_again: float) -> None:
-    """Wait until the topics exist."""
+    """Wait until the topics exist, or the first one of a pattern."""
     is_told = False
     while True:
         try:
-            await topics.find(client)
-            return
+            if await topics.find(client):
+                return
+            reason = f"a topic that matches {topics} does not exist"
         except NoSuchTopic as error:
-            if not is_told:
-                _logger.warning("%s: waiting until it does (waitingForNonExistedTopic)", error)
-                is_told = True
+            reason = str(error)
+        if not is_told:
+            _logger.warning("%s: waiting until it does (waitingForNonExistedTopic)", reason)
+            is_told = True
         await _sleep(look_again)
 
 

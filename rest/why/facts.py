@@ -14,8 +14,9 @@ class Facts:
     """Facts about a topic and one of its subscriptions. A part that nobody could read is empty.
 
     `policies` are the values that take effect, by the words of their paths. `transactions` has `buffer` and
-    `pendingAck`. `peeked` are the headers of the first message of the backlog. `now_ms` is the broker's time. A broker
-    that gives no stats refused them, which is `refused`: `status` and `reason`.
+    `pendingAck`. `peeked` are the headers of the first message of the backlog, or the `status` and `reason` with which
+    the broker refused to show it. `now_ms` is the broker's time. A broker that gives no stats refused them, which is
+    `refused`: `status` and `reason`.
     """
 
     topic: str

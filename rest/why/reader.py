@@ -1,4 +1,7 @@
-"""Read the facts about a topic from any Pulsar broker. Only the stats are needed: each other part may be refused."""
+"""Read the facts about a topic from any Pulsar broker. Only the stats are needed: each other part may be refused.
+
+A real broker answers 401 also to a role that may not read a part. So only a 401 to the stats means wrong credentials.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from pulsarium.rest.why.facts import Facts, Json
 POLICIES: Final = (
     "backlogQuotaMap",
     "dispatchRate",
+    "dispatcherPauseOnAckStatePersistent",
     "maxUnackedMessagesOnConsumer",
     "maxUnackedMessagesOnSubscription",
     "publishRate",
@@ -26,6 +30,7 @@ KEYS: Final = (
     "dispatchThrottlingRatePerSubscriptionInMsg",
     "dispatchThrottlingRatePerTopicInByte",
     "dispatchThrottlingRatePerTopicInMsg",
+    "managedLedgerMaxUnackedRangesToPersist",
     "maxUnackedMessagesPerBroker",
     "maxUnackedMessagesPerConsumer",
     "maxUnackedMessagesPerSubscription",
@@ -33,7 +38,7 @@ KEYS: Final = (
 )
 """The settings of a broker that hold delivery up."""
 REFUSALS: Final = tuple(range(400, 600))
-UNAUTHORIZED: Final = 401
+MAY_BE_REFUSED: Final = tuple(status for status in REFUSALS if status != 401)
 PEEKED: Final = "x-pulsar-"
 
 
@@ -72,9 +77,9 @@ class WhyReader(CallGroup):
     async def of_topic(self, topic: Topic, policies: Json, config: Json) -> Facts:
         """Return the facts about a topic that has no partitions, without those about one subscription."""
         name = self._name(topic)
-        reply = await self._reply(f"{self._topic(name)}/stats", getEarliestTimeInBacklog=False)
+        reply = await self._reply(f"{self._topic(name)}/stats", MAY_BE_REFUSED, getEarliestTimeInBacklog=False)
         if reply.status >= REFUSALS[0]:
-            return Facts(str(name), "", {}, refused={"status": reply.status, "reason": reply.reason})
+            return Facts(str(name), "", {}, refused=_refusal(reply))
         return Facts(
             str(name),
             "",
@@ -95,10 +100,10 @@ class WhyReader(CallGroup):
         return replace(facts, peeked=await self.peeked(facts.topic, facts.subscription), transactions=transactions)
 
     async def peeked(self, topic: Topic, subscription: str) -> Json:
-        """Return the headers of the first message of a backlog."""
+        """Return the headers of the first message of a backlog, or `status` and `reason` of the refusal."""
         reply = await self._reply(f"{self._topic(topic)}/subscription/{twice(subscription)}/position/1")
         if reply.status >= REFUSALS[0]:
-            return {}
+            return _refusal(reply)
         return {name: value for name, value in reply.headers.items() if name.startswith(PEEKED)}
 
     async def pending_acks(self, topic: Topic, subscription: str) -> Json:
@@ -121,10 +126,12 @@ class WhyReader(CallGroup):
         reply = await self._reply(path, **query)
         return None if reply.status >= REFUSALS[0] else reply.data()
 
-    async def _reply(self, path: str, **query: object) -> RestReply:
-        return await self._exchange.send(
-            RestRequest("GET", path, query, known=tuple(each for each in REFUSALS if each != UNAUTHORIZED))
-        )
+    async def _reply(self, path: str, known: tuple[int, ...] = REFUSALS, /, **query: object) -> RestReply:
+        return await self._exchange.send(RestRequest("GET", path, query, known=known))
+
+
+def _refusal(reply: RestReply) -> Json:
+    return {"status": reply.status, "reason": reply.reason}
 
 
 def _instant(date: str | None) -> int | None:

@@ -17,6 +17,8 @@ tell the same thing.
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
@@ -97,22 +99,20 @@ def _topic_unavailable(state: State) -> Finding | None:
     if not refused or refused.get("status") == 404:
         return None
     text = f"the broker serves no stats of the topic: {refused.get('reason')}"
-    because = "a bundle that is being unloaded, and a topic that is being loaded, have no stats for a moment"
-    return Finding(text, refused, f"pulsarium admin topics lookup {state.facts.topic}", because)
+    because = "no broker serves a bundle that is being unloaded, or whose isolation policy names no broker that runs"
+    if refused.get("status") in OF_GATEWAYS:
+        because = "a proxy on the way says so"
+    return Finding(text, refused, f"pulsarium admin topics lookup {_t(state)}", because)
 
 
-def _no_cursor(state: State) -> Finding | None:
-    if not state.facts.internal.get("ledgers") or not state.stats.get("isDurable", True) or state.cursor:
-        return None
-    facts = {"cursors": sorted(state.facts.internal.get("cursors") or {})}
-    return Finding("the subscription has no cursor in the internal stats", facts, _unload(state))
+OF_GATEWAYS: Final = (502, 504)
 
 
 def _no_consumer(state: State) -> Finding | None:
     if state.consumers or not state.backlog:
         return None
     text = f"no consumer is connected, and {_count(state.backlog, 'entry', 'entries')} wait"
-    command = f"pulsarium admin topics unsubscribe -s {state.facts.subscription} {_t(state)}"
+    command = f"pulsarium admin topics unsubscribe -s {_s(state)} {_t(state)}"
     return Finding(text, _fields(state, "msgBacklog", "consumers"), command)
 
 
@@ -246,7 +246,7 @@ def _delayed(state: State) -> Finding | None:
     text = f"{_count(delayed, 'message waits', 'messages wait')} for the deliver_at_time"
     at = state.facts.peeked.get("x-pulsar-deliver-at-time")
     text += f"; the first of the backlog is due at {at}" if at else ""
-    peek = f"pulsarium admin topics peek-messages -s {state.facts.subscription} {_t(state)}"
+    peek = f"pulsarium admin topics peek-messages -s {_s(state)} {_t(state)}"
     return Finding(text, facts, peek)
 
 
@@ -282,13 +282,17 @@ BUFFER_IN_RECOVERY: Final = ("None", "Initializing", "FirstSnapshotting")
 
 
 def _pending_ack(state: State) -> Finding | None:
-    ongoing = number(state.facts.transactions.get("pendingAck") or {}, "ongoingTxnSize")
-    if not ongoing or not state.backlog or state.unread:
+    """Judge acknowledgements in transactions. A dispatcher acknowledges all else that it gives to no consumer."""
+    known = state.facts.transactions.get("pendingAck")
+    ongoing = number(known or {}, "ongoingTxnSize")
+    likely = known is None and state.consumers and state.unread == 0 and not state.unacked and not state.holds_back
+    if not state.backlog or state.unread or not (ongoing or likely):
         return None
-    facts = {"pendingAck.ongoingTxnSize": ongoing, "msgBacklog": state.backlog}
-    text = f"{_count(ongoing, 'open transaction', 'open transactions')} acknowledged messages of the backlog"
-    command = f"pulsarium admin transactions pending-ack-stats -s {state.facts.subscription} -t {_t(state)}"
-    return Finding(text, facts, command)
+    facts = {**({"pendingAck.ongoingTxnSize": ongoing} if ongoing else {}), "msgBacklog": state.backlog}
+    whose = _count(ongoing, "open transaction", "open transactions") if ongoing else "open transactions"
+    because = "" if ongoing else "everything was read, and no consumer has a message"
+    command = f"pulsarium admin transactions pending-ack-stats -s {_s(state)} -t {_t(state)}"
+    return Finding(f"{whose} acknowledged messages of the backlog", facts, command, because)
 
 
 _DISPATCH_RATES: Final = ("dispatchRate", "subscriptionDispatchRate")
@@ -319,24 +323,49 @@ def _rate_limited(state: State) -> Finding | None:
 # ---- 4. a broker that cannot send
 
 
-def _unreadable(state: State) -> Finding | None:
-    read = position(state.cursor.get("readPosition"))
-    ledgers = [number(each, "ledgerId") for each in state.facts.internal.get("ledgers") or []]
-    if read is None or not ledgers or read[0] in ledgers or not state.unread:
+def _ack_gaps(state: State) -> Finding | None:
+    gaps = number(state.cursor, "totalNonContiguousDeletedMessagesRange")
+    stored = number(state.facts.config, "managedLedgerMaxUnackedRangesToPersist")
+    if not _policy(state, "dispatcherPauseOnAckStatePersistent") or not 0 < stored < gaps or not state.unread:
         return None
-    facts = {"readPosition": state.cursor.get("readPosition"), "ledgers": ledgers[:SHOWN]}
-    text = f"the cursor reads in ledger {read[0]}, which the topic does not have any more"
-    return Finding(text, facts, _skip(state), "the ledger is not in the internal stats, and nothing is read")
+    text = f"acknowledgements leave {gaps} gaps, and the broker can store {stored}: the dispatcher pauses"
+    text += " (dispatcherPauseOnAckStatePersistent)"
+    facts: dict[str, Any] = {
+        "totalNonContiguousDeletedMessagesRange": gaps,
+        "managedLedgerMaxUnackedRangesToPersist": stored,
+    }
+    facts |= {"markDeletePosition": state.cursor.get("markDeletePosition")}
+    command = f"pulsarium admin topicPolicies remove-dispatcher-pause-on-ack-state-persistent {_t(state)}"
+    return Finding(text, facts, command)
+
+
+def _unreadable(state: State) -> Finding | None:
+    refused = state.facts.peeked.get("reason", "")
+    if UNREAD not in refused or not state.waits_to_be_sent:
+        return None
+    error = re.search("Message: (.*)", refused)
+    read = position(state.cursor.get("readPosition"))
+    ledgers = {number(each, "ledgerId"): number(each, "entries") for each in state.facts.internal.get("ledgers") or ()}
+    lost = max(1, ledgers.get(read[0], 0) - read[1]) if read else 1
+    facts = {"peek": error[1] if error else refused, "readPosition": state.cursor.get("readPosition")}
+    text = f"the broker cannot read the backlog: {facts['peek']}"
+    because = "a peek at its first message fails"
+    return Finding(text, facts, _skip(state, lost), because)
+
+
+UNREAD: Final = "ManagedLedgerException"  # Pulsar names the Java class in the reason of the refusal
 
 
 def _not_writable(state: State) -> Finding | None:
-    full = [each for each in state.served if number(each, "unackedMessages") > number(each, "msgOutCounter")]
+    given = {id(each): number(each, "unackedMessages") for each in state.served}
+    if state.type in ONE_READS:
+        given = dict.fromkeys(given, state.unacked)
+    full = [each for each in state.served if given[id(each)] > number(each, "msgOutCounter")]
     if not full:
         return None
-    unacked = sum(number(each, "unackedMessages") for each in full)
     sent = sum(number(each, "msgOutCounter") for each in full)
     text = f"the connection of {_names(full)} is full: the client does not read"
-    because = f"the dispatcher gave {unacked} messages to the connection, and {sent} left it"
+    because = f"the dispatcher gave {sum(given[id(each)] for each in full)} messages to it, and {sent} left"
     facts = {"consumers": [_consumer(each) for each in full[:SHOWN]]}
     return Finding(text, facts, _stats_command(state), because)
 
@@ -369,17 +398,6 @@ def _delivered(state: State) -> Finding | None:
     return Finding(text, facts, _stats_command(state))
 
 
-def _not_for_consumers(state: State) -> Finding | None:
-    if not state.backlog or state.unread != 0 or state.unacked or not state.consumers:
-        return None
-    if state.holds_back:
-        return None
-    facts = _fields(state, "msgBacklog", "isReplicated", "replicated")
-    kinds = "of transactions or of replicated subscriptions" if state.stats.get("isReplicated") else "of transactions"
-    text = f"the rest of the backlog is not for consumers: markers {kinds}, or aborted messages"
-    return Finding(text, facts, _stats_command(state), "everything was read, and no consumer has a message")
-
-
 def _terminated(state: State) -> Finding | None:
     if state.facts.internal.get("state") != "Terminated" or state.backlog:
         return None
@@ -403,17 +421,29 @@ def _backlog_quota(state: State) -> Finding | None:
     over = f"{size} bytes, of {by_size}" if 0 < by_size <= size else f"{age} s old, of {by_age} s"
     text = f"the backlog of the topic is {over}: producers are refused or held until {most} acknowledges"
     facts = {"backlogSize": size, "backlogQuotaLimitSize": by_size, "backlogs": backlogs}
-    return Finding(text, facts, f"pulsarium admin topics clear-backlog -s {most} {_t(state)}")
+    return Finding(text, facts, f"pulsarium admin topics clear-backlog -s {shlex.quote(most)} {_t(state)}")
 
 
 def _publish_rate(state: State) -> Finding | None:
-    times = number(state.topic, "publishRateLimitedTimes")
-    if not times:
+    times, rate = number(state.topic, "publishRateLimitedTimes"), _policy(state, "publishRate")
+    per_second = [per_second for per_second, limit in _PUBLISHED.items() if _is_at(state, per_second, limit, rate)]
+    if not times and not per_second:
         return None
-    facts = {"publishRateLimitedTimes": times, "publishRate": _policy(state, "publishRate")}
-    text = "a publish rate holds the producers back"
+    facts = {"publishRateLimitedTimes": times, "publishRate": rate}
+    facts |= {name: state.topic[name] for name in per_second}
     because = f"the broker paused producers {_count(times, 'time', 'times')} since the topic was loaded"
-    return Finding(text, facts, f"pulsarium admin topicPolicies get-publish-rate {_t(state)}", because)
+    if not times:  # Pulsar 4.0 does not count
+        because = "they publish as much as the rate allows"
+    command = f"pulsarium admin topicPolicies get-publish-rate {_t(state)}"
+    return Finding("a publish rate holds the producers back", facts, command, because)
+
+
+_PUBLISHED: Final = {"msgRateIn": "publishThrottlingRateInMsg", "msgThroughputIn": "publishThrottlingRateInByte"}
+AT_LIMIT: Final = 0.9
+
+
+def _is_at(state: State, per_second: str, limit: str, rate: Json | None) -> bool:
+    return 0 < AT_LIMIT * number(rate or {}, limit) <= rate_of(state.topic, per_second)
 
 
 # fmt: off
@@ -421,10 +451,8 @@ _ROWS: Final = (
     WhyReason("topic-not-found", _topic_not_found, "The broker has no such topic.",
         "compare the name with the topics of the namespace", needs_quiet=False),
     WhyReason("topic-unavailable", _topic_unavailable,
-        "The topic is being loaded or unloaded, or its broker has failed.",
-        "ask again, and look for the broker of the topic", needs_quiet=False),
-    WhyReason("no-cursor", _no_cursor, "The internal stats have no cursor of the subscription.",
-        "unload the topic, so that its cursors are opened again"),
+        "The topic is being loaded or unloaded, its broker has failed, or no broker may serve it.",
+        "ask again; if the answer stays, look at the brokers, and at ns-isolation-policy", needs_quiet=False),
     WhyReason("no-consumer", _no_consumer, "No consumer is connected.",
         "start a consumer, or delete the subscription if nobody needs it", needs_quiet=False),
     WhyReason("redelivery-loop", _redelivery_loop, "A message is redelivered again and again.",
@@ -455,21 +483,21 @@ _ROWS: Final = (
     WhyReason("transaction-buffer", _transaction_buffer, "The transaction buffer of the topic is being recovered.",
         "wait, and unload the topic if the state stays"),
     WhyReason("pending-ack", _pending_ack, "Open transactions acknowledged the backlog.",
-        "end the transactions"),
+        "end the transactions; slow-transactions lists them, and abort-transaction ends one"),
     WhyReason("rate-limited", _rate_limited, "A dispatch rate is used up.",
         "wait, or raise the rate of the topic, of the subscription or of the broker"),
-    WhyReason("unreadable", _unreadable, "The ledger that the cursor reads is gone.",
-        "skip the lost messages, or set autoSkipNonRecoverableData and unload the topic"),
+    WhyReason("ack-gaps", _ack_gaps, "The broker pauses, because it cannot store which messages were acknowledged.",
+        "acknowledge the first messages, or remove the policy of the topic, its namespace or the broker"),
+    WhyReason("unreadable", _unreadable, "The broker cannot read the messages: a ledger is lost, or bookies are down.",
+        "start the bookies; if the messages are lost, skip them, or set autoSkipNonRecoverableData and unload"),
     WhyReason("not-writable", _not_writable, "A connection is full: the client does not read.",
         "look at the client and at its network; when it is closed, others get its messages"),
     WhyReason("dispatcher-stuck", _dispatcher_stuck, "Consumers have permits, and no other counter says why.",
-        "unload the topic: its clients reconnect, and delivery begins anew"),
+        "unload the topic: its clients reconnect; if that does not help, look for lost ledgers in the broker's log"),
     WhyReason("delivered", _delivered, "Consumers have all messages, and acknowledge none.",
         "look at the client: it works, or it hangs; when it is closed, others get its messages"),
-    WhyReason("not-for-consumers", _not_for_consumers, "What is left are markers, which no consumer gets.",
-        "wait for the next message, which moves the cursor on"),
     WhyReason("terminated", _terminated, "The topic was terminated, and everything was acknowledged.",
-        "let producers and consumers use another topic", needs_quiet=False),
+        "let producers and consumers use another topic, and delete this one when they have left", needs_quiet=False),
     WhyReason("backlog-quota", _backlog_quota, "A backlog quota stops the producers.",
         "let the slowest subscription acknowledge, or clear or delete it", needs_quiet=False, if_idle=True),
     WhyReason("publish-rate", _publish_rate, "A publish rate slows the producers down.",
@@ -484,7 +512,11 @@ LAST_RESORT: Final = "dispatcher-stuck"
 
 
 def _t(state: State) -> str:
-    return state.facts.topic
+    return shlex.quote(state.facts.topic)
+
+
+def _s(state: State) -> str:
+    return shlex.quote(state.facts.subscription)
 
 
 def _namespace(facts: Facts) -> str:
@@ -495,8 +527,8 @@ def _unload(state: State) -> str:
     return f"pulsarium admin topics unload {_t(state)}"
 
 
-def _skip(state: State) -> str:
-    return f"pulsarium admin topics skip -s {state.facts.subscription} -n 1 {_t(state)}"
+def _skip(state: State, count: int = 1) -> str:
+    return f"pulsarium admin topics skip -s {_s(state)} -n {count} {_t(state)}"
 
 
 def _stats_command(state: State) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from pulsarium.proto.topic_name import url_encoded
 from pulsarium.rest.why.facts import Facts, Json
 
 QUIET_MS: Final = 10_000  # a subscription that delivered or acknowledged something later than this ago moves on
@@ -96,7 +97,7 @@ class State:
     @cached_property
     def cursor(self) -> Json:
         """Return the cursor in the internal stats, or {}."""
-        return (self.facts.internal.get("cursors") or {}).get(self.facts.subscription) or {}
+        return (self.facts.internal.get("cursors") or {}).get(url_encoded(self.facts.subscription)) or {}
 
     @cached_property
     def unread(self) -> int | None:

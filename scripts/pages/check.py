@@ -11,7 +11,15 @@ and a broker. `pulsarium check` reads the frames of a capture, and compares what
 Pulsar promises. The capture may come from Pulsarium, from the proxy in front of any broker, or from tcpdump: see [The
 wire in other tools](wire.md).
 
-```
+<!-- hidden: bash
+pulsarium capture start
+pulsarium client produce orders --messages first
+pulsarium capture stop --out run.pulscap
+mkdir captures
+cp run.pulscap captures
+-->
+
+```sh
 pulsarium check run.pulscap
 pulsarium check captures/ --format junit --out check.xml     # or json, sarif
 pulsarium check run.pulscap --nothing-unseen
@@ -20,12 +28,13 @@ pulsarium check --live                                       # a running broker,
 
 A broken promise comes with its frames, by connection and number, as `pulsarium capture show` counts them:
 
+<!-- tested: tests/cli/lab/test_check.py -->
 ```
 run.pulscap: message-lost: 1:1 was never delivered, although 1:2 came (persistent://public/default/t,
 subscription 's'): SEND_RECEIPT (connection 0, frame 10), then MESSAGE (connection 0, frame 14)
 
 BROKEN  message-lost                      kept 2, broken 1
-        A message with a receipt reaches every subscription that existed before it. [...]
+        A message with a receipt reaches every subscription that existed before it. ...
 ok      delivered-again                   kept 0, broken 0
 ...
 ```

@@ -7,8 +7,10 @@ import enum
 import inspect
 import textwrap
 from collections.abc import Callable, Iterator
+from types import FunctionType
 from typing import Any, NamedTuple, TypeAlias
 
+from pulsarium import client
 from pulsarium.client import (
     Client,
     ConsumerBatchReceivePolicy,
@@ -109,6 +111,10 @@ def client_page() -> str:
             "ServerError where one exists.",
             *(line for kind in (errors.RetryError, errors.FixError, errors.GiveUpError) for line in _errors(kind)),
             "",
+            "## Classes and methods",
+            "",
+            *map(_names, client.__all__),
+            "",
         )
     )
 
@@ -133,6 +139,14 @@ def _errors(kind: type[errors.PulsarError]) -> Iterator[str]:
     for error in (*vars(errors).values(), *vars(admin_errors).values()):
         if isinstance(error, type) and issubclass(error, kind) and error is not kind:
             yield f"| `{error.__name__}` | `{error.code}` | {' '.join((inspect.getdoc(error) or '').split())} |"
+
+
+def _names(name: str) -> str:
+    """Return a line for an exported name. The site's search leaves out the API reference, and finds this one."""
+    methods = (FunctionType, classmethod, staticmethod, property)
+    members = vars(getattr(client, name)).items() if isinstance(getattr(client, name), type) else ()
+    shown = [f"`{each}`" for each, value in members if isinstance(value, methods) and not each.startswith("_")]
+    return f"- [`{name}`](api/client.md#pulsarium.client.{name}){': ' if shown else ''}{', '.join(shown)}"
 
 
 def _escaped(text: str) -> str:

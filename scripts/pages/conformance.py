@@ -20,10 +20,14 @@ document. The scenario drives the client while brokers deliver, redeliver, move,
 the client by its answers, by the state of the brokers, and by all frames. Scenarios are written once, for every
 client: an [adapter](adapters.md) of about 300 lines lets the kit drive a client.
 
-```
+<!-- illustration: plays for minutes, with clients in Java and Go; tests/conformance/test_clients.py does -->
+```sh
 pulsarium conformance client --client go,java@2.11.4,java --report build/conformance
 pulsarium conformance client --command './adapter' --scenario 'a-batch-*,routing-*'
-pulsarium conformance client --list
+```
+
+```sh
+pulsarium conformance client --list    # all scenarios
 ```
 
 The exit code is 1 when a scenario failed or had an error. The report has a page, `conformance.html`, whose cells link
@@ -31,7 +35,8 @@ to logs and frames; Markdown, `conformance.md`; JUnit XML, `conformance.xml`; a 
 `conformance.jsonl`; and the text of a badge, `badge.txt`. The brokers run in the kit's own process. With `--broker
 URL --admin-url URL` the kit drives the client against a running broker of any kind instead, behind a proxy that
 records the frames. Scenarios that need a second broker, the broker's clock, or a broken connection are unsupported
-there.
+there. With `--through-proxy` clients reach the brokers of the kit through [proxies](real-clusters.md#the-proxy), and
+the results must be the same.
 
 | result | meaning |
 |---|---|
@@ -46,10 +51,14 @@ there.
 a real Pulsar, and every frame was recorded. The command plays them against a broker that runs, and compares each
 answer: fields, order, closings, REST answers.
 
-```
+```sh
 pulsarium conformance broker --show-conf > broker.conf
-pulsarium conformance broker --url pulsar://127.0.0.1:6650 --admin-url http://127.0.0.1:8080 --report build/broker
 pulsarium conformance broker --release 5.0.1-scalable --list
+```
+
+<!-- illustration: plays all recordings; tests/replay does -->
+```sh
+pulsarium conformance broker --url pulsar://127.0.0.1:6650 --admin-url http://127.0.0.1:8080 --report build/broker
 ```
 
 Give the broker the settings that `--show-conf` prints. The report has `NAME.jsonl`, all frames; `NAME.diff`, the

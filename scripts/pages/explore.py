@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pulsarium.broker.lab.explore.kinds import KINDS, ChoiceKind
+from pulsarium.broker.lab.explore.kinds import KINDS, ONLY_BROKER, ChoiceKind
 
 _INTRODUCTION = """# Explore: does my application survive what Pulsar may do?
 
@@ -14,6 +14,7 @@ Each run has a new broker in memory, which does what Pulsar is allowed to do, at
 
 This program handles orders. It assumes that each order is delivered once:
 
+<!-- tested: tests/cli/explore/test_explore.py -->
 ```python
 # orders.py
 import os, trio
@@ -41,6 +42,7 @@ async def main():
 trio.run(main)
 ```
 
+<!-- tested: tests/cli/explore/test_explore.py -->
 ```sh
 pulsarium explore --runs 200 --seed 10 -- python orders.py
 ```
@@ -49,6 +51,7 @@ A run fails when the program ends with another exit code than 0, takes longer th
 the run breaks a [promise of Pulsar](check.md). The failing run is repeated, and its decisions are reduced: fewer, then
 earlier ones. The report has the least script that still fails:
 
+<!-- tested: tests/cli/explore/test_explore.py -->
 ```
 failed: COMMAND ended with exit code 1
 repeated: 5 of 5 more runs of the seed 10/2 failed, 5 with the same decisions
@@ -75,6 +78,7 @@ A **choice point** is a frame at which a kind can be chosen. A **decision** is a
 `receipt-lost SEND 0` loses the receipt of the first SEND. Some kinds have a value: `clock-jump FLOW 0 65` advances the
 clock by 65 seconds. A **script** is a file with a decision on each line. `#` begins a comment.
 
+<!-- tested: tests/cli/explore/test_explore.py -->
 ```sh
 pulsarium explore --decide "receipt-lost SEND 0" -- python orders.py
 pulsarium explore --script found.script -- python orders.py
@@ -91,6 +95,7 @@ Scripts that failed are kept in `.pulsarium/explore-failures`, and run first nex
 
 ## Choose what happens
 
+<!-- tested: tests/cli/explore/test_explore.py -->
 ```sh
 pulsarium explore --list
 pulsarium explore --runs 20 --only receipt-lost --only ack-lost --rate receipt-lost=0.3 -- python orders.py
@@ -110,6 +115,7 @@ pulsarium explore --runs 10 --only not-ready --only slow-receipt -- python order
 A start of a Java program costs more than its run. With `--persistent`, the program is started once. For each run, it
 reads one line of JSON from its standard input, and answers one line:
 
+<!-- illustration: the two sides of a dialogue; test_one_process_runs_all_runs has it -->
 ```
 {"run": 3, "serviceUrl": "pulsar://127.0.0.1:40001", "adminUrl": "http://127.0.0.1:40002"}
 ok
@@ -122,6 +128,7 @@ with a broker and a program of its own.
 
 ## In Python
 
+<!-- illustration: the application is that of a reader; tests/client/test_explored.py calls the function -->
 ```python
 from pulsarium.broker.testing.explore import explore
 
@@ -131,6 +138,42 @@ def test_orders():
 ```
 
 `explore` raises `Explored`, an `AssertionError` with the same report. Its cause is the error of the application.
+
+## In front of any Pulsar
+
+With `--proxy`, the runs use a running broker of any kind, each by way of a [proxy](real-clusters.md#the-proxy):
+
+<!-- illustration: names the cluster of a reader; tests/examples/test_explore.py explores a broker of its own -->
+```sh
+pulsarium explore --proxy pulsar://staging:6650 --proxy-admin-url http://staging:8080 --delete-topics \\
+  -- python orders.py
+```
+
+The proxy makes the choices of a network, and refuses in the broker's place (`not-ready`). It leaves out what only a
+broker of Pulsarium can do: OF_BROKER.
+
+The runs share the cluster, so that a message which one run leaves is delivered to the next. Use new topics in each run,
+or `--delete-topics`. This option deletes every persistent topic whose producer or consumer a run opened, with all its
+messages, also a topic that was there before. It sends the token of `PULSARIUM_TOKEN`. In front of a broker that may be
+production, the command refuses to run without `--yes-not-production`. A real broker has timers of its own, so fewer
+runs repeat with the same decisions. With `--jobs`, each run needs topics of its own: the command ends when two runs at
+once have opened the same topic, for their verdicts would be wrong.
+
+In Python, the test gets a `PulsarProxy`. In pytest, each run of a test with the fixture `pulsar_proxy` has a new proxy:
+
+<!-- illustration: names the cluster of a reader; tests/broker/testing/test_exploring_mark.py runs such tests -->
+```python
+def test_orders():
+    cluster = {"proxy": "pulsar://staging:6650", "proxy_admin_url": "http://staging:8080"}
+    explore(lambda proxy: run_my_application(proxy.service_url), **cluster, delete_topics=True, name="test_orders")
+
+
+@pytest.mark.pulsar(explore=200, delete_topics=True)  # pulsar_proxy_url and pulsar_proxy_admin_url name the cluster
+def test_payments(pulsar_proxy):
+    assert run_my_application(pulsar_proxy.service_url) == "paid once"
+```
+
+The options are `proxy`, `proxy_admin_url`, `delete_topics`, `token` (for the deletion) and `yes_not_production`.
 
 ## What is legal, and what is not
 
@@ -146,7 +189,7 @@ def explore_page() -> str:
     """Return the text of docs/explore.md."""
     return "\n".join(
         (
-            _INTRODUCTION,
+            _INTRODUCTION.replace("OF_BROKER", ", ".join(f"`{kind}`" for kind in ONLY_BROKER)),
             "## Kinds",
             "",
             "Generated from `broker/lab/explore/kinds.py`. The rate is the probability at each moment, in runs that",

@@ -20,7 +20,7 @@ def fault_page() -> str:
     """Return the text of docs/faults.md."""
     return "\n".join(
         (
-            "# Faults",
+            "# Actions and selectors of faults",
             "",
             "Generated from `broker/lab/faults` and `proto/commands.py`; do not edit.",
             "",

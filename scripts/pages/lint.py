@@ -15,7 +15,15 @@ between a client and a broker. The linter reports each violation with the rule, 
 remedy. The frames come from captures of Pulsarium (`pulsarium capture`, `serve --capture`), from captures of any broker
 through the proxy or [tcpdump](wire.md#tcpdump), or from a running broker:
 
-```
+<!-- hidden: bash
+pulsarium capture start
+pulsarium client produce orders --messages first
+pulsarium capture stop --out run.pulscap
+mkdir captures
+cp run.pulscap captures
+-->
+
+```sh
 pulsarium lint run.pulscap
 pulsarium lint captures/ --format html --out report.html   # or json, sarif, junit
 pulsarium lint --live --start      # judge connections that are opened from now on
@@ -51,6 +59,7 @@ Java's violation is a rare race: one capture shows it, and the last 180 scenario
 acknowledgements after the SUCCESS of UNSUBSCRIBE. That breaks no rule, because the subscription is deleted and nothing
 is lost. These are the frames of Go's `Nack` of one of ten messages on Exclusive:
 
+<!-- illustration: frames of a recorded client, shortened -->
 ```
 → SUBSCRIBE    subscription=s subType=Exclusive consumer_id=1
 ← MESSAGE      consumer_id=1 message_id=0:0, and so on to 0:9
@@ -60,6 +69,7 @@ is lost. These are the frames of Go's `Nack` of one of ten messages on Exclusive
 
 These are the frames of Java's `unsubscribe`:
 
+<!-- illustration: frames of a recorded client, shortened -->
 ```
 → UNSUBSCRIBE  consumer_id=172 request_id=...673
 ← SUCCESS      request_id=...673

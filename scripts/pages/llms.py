@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import yaml
 
@@ -21,17 +21,28 @@ def llms_txt() -> str:
     site = yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8").partition("plugins:")[0])
     lines = [f"# {site['site_name']}", "", f"> {site['site_description']}"]
     for part in site["nav"]:
-        if isinstance(part, dict):
-            for title, pages in part.items():
+        for title, pages in part.items():
+            if isinstance(pages, list):
                 lines += ["", f"## {title}", "", *_pages(pages)]
     return "\n".join(lines) + "\n"
 
 
-def _pages(pages: list[dict[str, str]]) -> Iterator[str]:
+def _pages(pages: list[Any]) -> Iterator[str]:
+    """Yield a line for each page of a part, and of the parts inside it. A page without a title has its own."""
     for page in pages:
-        for title, file in page.items():
-            says = _first_sentence(ROOT / "docs" / file)
-            yield f"- [{title}]({file.removesuffix('.md')}/)" + (f": {says}" if says else "")
+        for title, file in page.items() if isinstance(page, dict) else [(None, page)]:
+            if isinstance(file, list):
+                yield from _pages(file)
+            else:
+                yield _line(title, file)
+
+
+def _line(title: str | None, file: str) -> str:
+    page = ROOT / "docs" / file
+    shown = title or page.read_text("utf-8").partition("\n")[0].removeprefix("# ")
+    says = _first_sentence(page)
+    address = file.removesuffix(".md").removesuffix("/index")
+    return f"- [{shown}]({address}/)" + (f": {says}" if says else "")
 
 
 def _first_sentence(page: Path) -> str:

@@ -17,8 +17,10 @@ from pulsarium.broker.web.routes import all_routes
 from pulsarium.proto.commands import COMMANDS, CommandSpec, Direction
 from scripts.pages.check import check_page
 from scripts.pages.client import client_page
+from scripts.pages.command_line import command_line_page
 from scripts.pages.conformance import conformance_page
 from scripts.pages.console import acts_js
+from scripts.pages.errors import errors_page
 from scripts.pages.explore import explore_page
 from scripts.pages.faults import fault_page
 from scripts.pages.fields import fields_page
@@ -38,9 +40,10 @@ def commands_page() -> str:
     """Return docs/commands.md: every command of the protocol and the broker's handler for it."""
     return "\n".join(
         (
-            "# Commands",
+            "# Commands of the protocol",
             "",
             "Generated from `proto/commands.py` and the handlers in `broker/commands`; do not edit.",
+            "[Command line](command-line.md) has the commands of a shell.",
             "The broker closes the connection when a client sends a command without a handler, as Pulsar does.",
             "",
             "| # | command | family | sent by | since | flag | answer | here |",
@@ -143,9 +146,11 @@ PAGES = {
     "check.md": check_page,
     "client.md": client_page,
     "command-fields.md": fields_page,
+    "command-line.md": command_line_page,
     "commands.md": commands_page,
     "configuration.md": configuration_page,
     "admin-routes.md": admin_routes_page,
+    "errors.md": errors_page,
     "explore.md": explore_page,
     "faults.md": fault_page,
     "toxiproxy.md": toxiproxy_page,

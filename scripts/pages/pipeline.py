@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from pulsarium.pipeline.connector import INSTEAD, NO_EFFECT
+from pulsarium.pipeline.connector import FAMILIES_INSTEAD, INSTEAD, NO_EFFECT
 from pulsarium.pipeline.options import CONNECTION, OF_KAFKA, Described
 from pulsarium.pipeline.sink.options import OPTIONS as SINK
 from pulsarium.pipeline.sink.options import PRODUCER_OPTIONS as PRODUCERS
@@ -66,6 +66,8 @@ def _of_connector() -> Iterator[str]:
     for name, each in INSTEAD.items():
         accepted = f"`{each.harmless}`" if each.harmless else ""
         yield _row((f"`{name}`", accepted, " ".join(each.text.split())))
+    for prefix, instead in FAMILIES_INSTEAD.items():
+        yield _row((f"`{prefix}*`", "", instead))
 
 
 def _of_kafka() -> Iterator[str]:

@@ -47,7 +47,7 @@ pulsarium serve --toxiproxy-port 8474 --set advertisedListeners=proxied:pulsar:/
 ```
 
 With `--brokers 2` or more, the proxy sees only lookups. For faults on single frames of Pulsar's protocol, use the
-[lab](lab.md#faults).
+[lab](lab/faults.md).
 
 ## Toxics
 

@@ -46,7 +46,7 @@ def test_the_map_names_every_folder() -> None:
 
 def _named_files() -> Iterator[str]:
     """Yield every `x.py` that a page of docs/, the README or a docstring names, after the page's path."""
-    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(module.path for module in production())]
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(module.path for module in production())]
     for page in pages:
         for name in re.findall(r"`((?:[a-z][\w]*/)*[a-z_]\w*\.py)`", page.read_text()):
             yield f"{page.relative_to(ROOT)} names {name}"

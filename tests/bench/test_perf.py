@@ -11,6 +11,7 @@ from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand
 from yardsticks.bench.drivers import perf
 from yardsticks.bench.drivers.perf import BATCH, Moment, PerfError, Tool, batches, command
 from yardsticks.bench.work import Work
+from yardsticks.servers.reference.jars import BROKER
 
 WORK = Work("pulsar://127.0.0.1:1", "persistent://public/default/t", 1_000_000, 1024, os.getpid(), "http://127.0.0.1:1")
 PRODUCED = "INFO stats: [t] --- Publish throughput: 50000.00 msg/s --- 1 Mbit/s --- Latency: med: 1.000 ms"
@@ -78,7 +79,7 @@ def test_the_backlog_is_of_batches() -> None:
 
 
 def test_the_command_has_the_jars_of_both(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(perf, "fetch", lambda cache, jars: f"/jars/{jars}")
+    monkeypatch.setattr(perf, "fetch", lambda cache, jars: f"/jars/{jars.folder}")
     words = command(["produce", "t"])
-    assert words[:3] == ["java", "-cp", "/jars/perf/*:/jars/lib/*"]
+    assert words[:3] == ["java", "-cp", f"/jars/perf/*:/jars/{BROKER.folder}/*"]
     assert words[-4:] == ["org.apache.pulsar.testclient.PulsarPerfTestTool", os.devnull, "produce", "t"]

@@ -31,6 +31,17 @@ def test_pulsarium_alone_has_no_ratios() -> None:
     assert table([Figure("read 1 KB", 1000, {OURS: [2.0]})]).splitlines()[2:] == ["| read 1 KB | 500 |"]
 
 
+def test_a_cluster_has_its_figure_per_core_in_brackets() -> None:
+    figures = [Figure(FIRST, 7, {"2 workers": [9.0]}), Figure("read 1 KB", 1000, {"2 workers": [2.0]})]
+    assert table(figures, {"2 workers": 2}).splitlines()[2:] == [f"| {FIRST} | 9.0 s |", "| read 1 KB | 500 (250) |"]
+
+
+def test_the_connector_is_not_measured_on_clusters() -> None:
+    run = bench("pipeline", "--workers", "1", "2", "--against", "jvm")
+    assert run.returncode == 2
+    assert "--workers measures reads and writes of this data source" in run.stderr
+
+
 def test_a_session_reaches_its_process_unchanged() -> None:
     reads, writes = [Job("r", "t", 1, 100, {"minPartitions": "2"})], [Job("w", "t", 1, 100)]
     session = Session("pulsar", ["a.jar"], "local[2]", {"service.url": "u"}, reads, writes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from typing import Self
 
 import trio
 
@@ -47,6 +48,24 @@ class HeldStorage:
             batch, done = self.waiting.popleft()
             self._failed_era = batch.era
             done(StorageError("commit failed: the disk is full"))
+
+    def hold(self, *, reads: bool) -> None:
+        """Hold back commits, and with `reads` also reads."""
+        self.holding, self.holding_reads = True, reads
+
+    def let_go(self) -> None:
+        """Perform the waiting commits in order, with those that follow from them, and then the waiting reads."""
+        while self.waiting:
+            self.release(1)
+        self.release()
+        self.release_reads()
+
+    def left_behind(self) -> Self:
+        """Return the store as a broker leaves it that is killed now: without the commits that wait."""
+        left = type(self)()
+        left.entries = {ledger_id: dict(entries) for ledger_id, entries in self.entries.items()}
+        left.metadata = dict(self.metadata)
+        return left
 
     def release_reads(self) -> None:
         self.holding_reads = False

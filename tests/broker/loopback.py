@@ -11,7 +11,7 @@ import trio.testing
 
 from pulsarium.broker.cluster import Broker
 from pulsarium.broker.config import Config
-from pulsarium.broker.server import bind
+from pulsarium.broker.net.accepting import bind
 from pulsarium.broker.session.transport import accept
 from pulsarium.broker.storage.interface import Storage
 from tests.broker.wire import Wire, serving

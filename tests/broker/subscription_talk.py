@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import trio
 
-from tests.broker.subscription_disk import Disk
+from tests.broker.held import HeldStorage
 from tests.broker.subscription_model import Account, Member
 from tests.broker.wire import Bed, Received, Type, position_of
 
@@ -23,7 +23,7 @@ class Talk:
     def __init__(self, account: Account) -> None:
         self.account = account
         self.bed: Bed
-        self.disk = Disk()
+        self.disk = HeldStorage()
         self._held: tuple[Member, list[bytes]] | None = None
         self._calm = False  # no command was sent, and no time passed, since the last `settle`
         self._asked: dict[tuple[Member, int], None] = {}  # ACKs that must be answered

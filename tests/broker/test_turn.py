@@ -28,11 +28,6 @@ class Log:
 
 
 @pytest.fixture
-async def store() -> HeldStorage:
-    return HeldStorage()
-
-
-@pytest.fixture
 async def turn(store: HeldStorage) -> Turn:
     return Turn(store)
 

@@ -11,7 +11,7 @@ from pulsarium.broker.model.ledger.position import Position
 from pulsarium.proto.entry import payload_of
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
-from tests.broker.subscription_disk import Disk
+from tests.broker.held import HeldStorage
 from tests.broker.transaction_model import Entry, Model, Place, Seen, State, Txn
 from tests.broker.wire import Bed, Earliest, Shared, Type, Wire, frame_of, message_id, plain
 
@@ -30,7 +30,7 @@ class Driver:
         self.model = Model(
             {topic: [] for topic in TOPICS}, {place: set() for place in PLACES}, {place: {} for place in PLACES}
         )
-        self.disk = Disk()
+        self.disk = HeldStorage()
         self.bed: Bed
         self.wire: Wire
         self._sent = 0

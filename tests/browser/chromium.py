@@ -34,6 +34,13 @@ new Promise((done, fail) => {
   check();
 })
 """
+UNSKIPPED: Final = """
+(() => {
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync("* { content-visibility: visible !important }");
+  document.adoptedStyleSheets = [sheet];
+})()
+"""
 FIND: Final = """
 (() => {
   const shown = (e) => e.getClientRects().length && getComputedStyle(e).visibility !== "hidden";
@@ -159,6 +166,8 @@ class Chromium:
         page.call("Runtime.enable")
         page.call("Log.enable")
         page.call("Network.enable")
+        # Chromium leaves out of innerText what `content-visibility: auto` skips, below the lower edge of the window
+        page.call("Page.addScriptToEvaluateOnNewDocument", source=UNSKIPPED)
         page.call("Emulation.setFocusEmulationEnabled", enabled=True)
         page.call(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600

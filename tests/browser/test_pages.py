@@ -98,6 +98,14 @@ def test_a_page_fits_a_phone(name: str, browser: Chromium, broker: PulsarBroker)
     page.close()
 
 
+def test_the_browser_sees_what_is_below_the_window(browser: Chromium, broker: PulsarBroker) -> None:
+    page = browser.page(height=100)
+    page.go(f"{broker.admin_url}/{TOPIC}")
+    page.until("document.querySelector('article.sub')?.getBoundingClientRect().top > innerHeight")
+    page.sees("mark-delete position")
+    page.close()
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_the_head_of_a_phone_leaves_room(name: str, browser: Chromium, broker: PulsarBroker) -> None:
     page = browser.page(width=390, height=844)

@@ -59,6 +59,10 @@ def test_connections_in_another_order() -> None:
     assert compared([one, two, other], [other, two, one]) == []
 
 
+def test_a_connection_without_a_frame_is_no_difference() -> None:
+    assert compared([Talk(3), session()], [session()]) == []
+
+
 def test_names_that_both_have_must_be_the_same() -> None:
     both = [session(1, topic="a"), session(2, topic="b")]
     [found] = compared(both, [session(1, topic="a"), session(2, topic="a")])

@@ -17,6 +17,7 @@ import pytest
 
 from pulsarium.cli.serve import gather
 from tests.cli.interrupts import HEEDED
+from tests.docs.blocks import ROOT, blocks
 
 # A busy machine holds the loop, and a warning of that is no output of the command.
 UNHURRIED = "from pulsarium.broker.net import stalls; stalls.LEAST = 60; "
@@ -141,7 +142,9 @@ def test_a_signal_goes_on_to_the_command_and_the_broker_outlives_the_command(num
 def test_the_ready_file_is_there_while_the_command_runs(tmp_path: Path) -> None:
     path = tmp_path / "ready.json"
     run = ran("--ready-file", str(path), *python(f"print(open({str(path)!r}).read())"))
-    assert json.loads(run.stdout)["service_url"].startswith("pulsar://")
+    file = json.loads(run.stdout)
+    (page,) = (json.loads(each.text) for each in blocks(ROOT / "docs" / "testing.md") if each.language == "json")
+    assert [file[name].partition(":")[0] for name in page] == [url.partition(":")[0] for url in page.values()]
     assert not path.exists()
 
 
@@ -200,6 +203,23 @@ def test_an_option_of_a_broker_is_refused_with_a_proxy() -> None:
     run = ran("--proxy", "pulsar://localhost:1", "--brokers", "2", *python("pass"))
     assert run.returncode == 2
     assert "exec --proxy runs no broker: leave out --brokers" in run.stderr
+
+
+@pytest.mark.parametrize("words", [["--proxy-admin-url", "http://localhost:1"], ["--yes-not-production"]])
+def test_an_option_of_a_proxy_is_refused_without_one(words: list[str]) -> None:
+    run = ran(*words, *python("pass"))
+    assert run.returncode == 2
+    assert f"exec: {words[0]} is for a proxy: pass --proxy URL, too" in run.stderr
+
+
+def test_a_proxy_logs_in_the_format_that_is_asked_for() -> None:
+    code = (
+        "import os, socket; host, port = os.environ['PULSAR_SERVICE_URL'][9:].split(':'); "
+        "socket.create_connection((host, int(port))).recv(1)"
+    )
+    run = ran("--proxy", "pulsar://localhost:1", "--log-format", "json", *python(code))
+    assert '"cannot connect to a broker"' in run.stderr
+    assert json.loads(run.stderr.splitlines()[0])
 
 
 def test_a_broker_that_may_be_production_is_warned_of() -> None:

@@ -29,7 +29,7 @@ def address(tmp_path: Path) -> Iterator[Address]:
     assert process.stop() == 0
 
 
-@pytest.mark.parametrize("command", ["serve", "exec", "admin", "client", "why", "capture", "conformance", "analyze"])
+@pytest.mark.parametrize("command", ["serve", "exec", "admin", "client", "why", "capture", "conformance"])
 def test_ctrl_c_while_a_command_is_imported_leaves_no_traceback(command: str) -> None:
     """The signal arrives during the import of the first module that the command line needs."""
     code = HEEDED + (

@@ -204,7 +204,6 @@ def test_a_package_without_its_extra_says_what_to_install(module: str, package: 
         ("client consume t -s s", "anyio", "pulsarium.client", "client"),
         ("client read t", "anyio", "pulsarium.client", "client"),
         ("conformance client --client python", "cryptography", "pulsarium conformance", "conformance"),
-        ("analyze run.pulscap", "pyspark", "pulsarium.pipeline", "spark"),
         ("abandon checkpoint", "pyspark", "pulsarium.pipeline", "spark"),
         pytest.param(
             *("capture export run.pulscap --parquet out", "pyarrow", "pulsarium.pipeline", "spark"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
+import os
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -16,10 +16,19 @@ from mcp import Client, StdioServerParameters, stdio_client
 
 from pulsarium.broker.testing import PulsarBroker, running
 from pulsarium.cli.mcp import main
-from pulsarium.cli.mcp.tools import TOOLS, Tool, WrongCall
+from pulsarium.cli.mcp.tools import TOOLS, Tool, WrongCall, input_name
 from pulsarium.client import ConsumerType, InitialPosition, connect
+from tests.broker.auth.secured import SECRET, TOKEN, base64_of, token
+from tests.docs.blocks import ROOT, TESTED, blocks, matches
 
 Earliest: Final = InitialPosition.Earliest
+SECURED: Final = {
+    "authenticationEnabled": True,
+    "authenticationProviders": TOKEN,
+    "authorizationEnabled": True,
+    "tokenSecretKey": f"data:;base64,{base64_of(SECRET)}",
+    "superUserRoles": "admin",
+}
 BROKER: Final = ("--admin-url=http://broker:8080",)
 
 
@@ -51,6 +60,13 @@ def test_a_group_takes_the_words_behind_its_name() -> None:
     assert line("admin", arguments=["topics", "stats", "orders"]) == words
 
 
+@pytest.mark.parametrize("word", ["--admin-url=http://other", "--token", "--", "-h"])
+def test_the_words_behind_a_group_are_no_options_of_the_group(word: str) -> None:
+    with pytest.raises(WrongCall, match=f"^arguments of admin begin with a command.*not with {word}"):
+        line("admin", arguments=[word, "brokers", "version"])
+    assert line("admin", arguments=["--help"])[-1] == "--help"
+
+
 def test_a_flag_that_is_false_is_left_out() -> None:
     assert line("topics", long=True) == ["topics", *BROKER, "--long", "--json"]
     assert line("topics", long=False) == ["topics", *BROKER, "--json"]
@@ -59,6 +75,11 @@ def test_a_flag_that_is_false_is_left_out() -> None:
 def test_an_unknown_input_is_refused_with_the_known_ones() -> None:
     with pytest.raises(WrongCall, match=r"^why does not take partition; it takes topic, subscription, message_id"):
         line("why", topic="orders", partition=1)
+
+
+def test_an_input_that_is_needed_is_named() -> None:
+    with pytest.raises(WrongCall, match=r"^wait needs topic, state$"):
+        line("wait", subscription="billing")
 
 
 @pytest.mark.parametrize("value", [["a"], {"a": 1}, None])
@@ -72,16 +93,23 @@ def test_a_text_in_place_of_a_list_is_refused() -> None:
         line("admin", arguments="topics list")
 
 
+def test_a_client_has_the_credentials_of_the_server_and_looks_up_at_its_url() -> None:
+    server = [*BROKER, "--token=hush", "--tls-trust-cert-path=ca.pem", "--request-timeout=5", "--read-only"]
+    words = TOOLS["client_produce"].command_line({"topic": "t"}, server, acts=True)
+    assert words == [
+        *("client", "--url=http://broker:8080", "--token=hush", "--tls-trust-cert-path=ca.pem", "produce"),
+        *("--", "t"),
+    ]
+
+
 # ---- the tools
 
 
 @pytest.mark.parametrize("tool", TOOLS.values(), ids=TOOLS)
 def test_every_tool_names_options_that_its_command_has(tool: Tool) -> None:
-    assert tool.unknown() == set()
-
-
-def test_an_option_that_a_command_has_not_is_noticed() -> None:
-    assert Tool("topics", "--wrong=1", without=("worse",), acting=("worst",)).unknown() == {"wrong", "worse", "worst"}
+    params = [param for command in tool.chain for param in command.params]
+    known = {input_name(each) for param in params for each in (*param.opts, *param.secondary_opts)}
+    assert {*map(input_name, tool.fixed), *tool.without, *tool.acting} <= known
 
 
 @pytest.mark.parametrize("tool", TOOLS.values(), ids=TOOLS)
@@ -135,10 +163,31 @@ async def refused(client: Client, tool: str, **given: Any) -> str:
 
 async def test_an_assistant_looks_at_a_topic(broker: PulsarBroker) -> None:
     async with assistant(broker, acts=True) as client:
-        await said(client, "client_produce", url=broker.service_url, messages=["first"], topic="looked-at")
+        await said(client, "client_produce", messages=["first"], topic="looked-at")  # at the server's own broker
         row = json.loads(await said(client, "tail", topic="looked-at"))
         assert row["value"] == "first"
         assert "looked-at" in await said(client, "topics")
+
+
+async def test_a_call_leads_the_credentials_to_no_other_broker(broker: PulsarBroker) -> None:
+    async with assistant(broker, acts=True) as client:
+        given = {"topic": "looked-at", "messages": ["x"], "url": "pulsar://127.0.0.1:1"}
+        assert "does not take url" in await refused(client, "client_produce", **given)
+        await said(client, "client_produce", topic="--help", messages=["x"])  # a name, and no option
+
+
+@pytest.mark.parametrize("role", ["admin", "nobody"])
+async def test_a_message_is_published_with_the_credentials_of_the_server(role: str) -> None:
+    secret = token(role)
+    with running(set=SECURED) as broker:
+        words = [f"--admin-url={broker.admin_url}", f"--token={secret}"]
+        async with Client(main.server_of(broker.admin_url, words, acts=True)) as client:
+            if role == "admin":
+                await said(client, "client_produce", topic="t", messages=["x"])
+            else:
+                text = await refused(client, "client_produce", topic="t", messages=["x"])
+                assert "AuthorizationError" in text
+                assert secret not in text
 
 
 async def test_without_acts_no_tool_that_acts_is_there(broker: PulsarBroker) -> None:
@@ -153,6 +202,8 @@ async def test_without_acts_a_command_of_admin_that_changes_something_is_not_sen
     create = ["topics", "create", "of-an-assistant"]
     async with assistant(broker) as client:
         assert "--read-only forbids that; nothing was sent" in await refused(client, "admin", arguments=create)
+        delete = ["topics", "delete", "looked-at"]
+        assert "--read-only forbids that; nothing was sent" in await refused(client, "admin", arguments=delete)
         assert "of-an-assistant" not in await said(client, "admin", arguments=["topics", "list", "public/default"])
     async with assistant(broker, acts=True) as client:
         await said(client, "admin", arguments=create)
@@ -196,16 +247,27 @@ async def test_a_command_that_takes_too_long_is_ended(monkeypatch: pytest.Monkey
     assert text == "(ended after 0.5 s)"
 
 
-async def test_an_assistant_starts_the_command(broker: PulsarBroker) -> None:
-    command = ["-P", "-m", "pulsarium", "mcp", f"--admin-url={broker.admin_url}"]
-    async with Client(stdio_client(StdioServerParameters(command=sys.executable, args=command))) as client:
-        assert broker.admin_url in str(client.instructions)
+def shown(language: str) -> list[str]:
+    """Return the blocks of the page that a test of this file runs."""
+    page = blocks(ROOT / "docs" / "assistants.md")
+    return [each.text for each in page if (each.marker, each.language) == (TESTED, language)]
+
+
+@pytest.mark.parametrize(("file", "acts"), list(zip(shown("json"), [False, True], strict=True)))
+async def test_an_assistant_starts_the_command_of_the_docs(file: str, acts: bool, broker: PulsarBroker) -> None:
+    (server,) = json.loads(file)["mcpServers"].values()
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    env = {**os.environ, "PATH": path, "PULSARIUM_ADMIN_URL": broker.admin_url}
+    parameters = StdioServerParameters(**server, env=env)
+    async with Client(stdio_client(parameters)) as client:
+        assert (broker.admin_url in str(client.instructions)) != acts  # `exec` gives a broker of its own
+        assert ("fault_add" in {tool.name for tool in (await client.list_tools()).tools}) == acts
         assert json.loads(await said(client, "clock_show"))["frozen"] is False
 
 
 def test_options_of_the_broker_are_passed_on_as_they_were_given() -> None:
     context = main.mcp.make_context("mcp", ["--admin-url", "http://b:1", "--tls-allow-insecure", "--wait", "90s"])
-    assert main.broker_options(context) == ["--admin-url=http://b:1", "--tls-allow-insecure", "--wait=90s"]
+    assert main.caller_options(context) == ["--tls-allow-insecure", "--wait=90s"]
     assert isinstance(context, click.Context)
 
 
@@ -214,9 +276,8 @@ def test_options_of_the_broker_are_passed_on_as_they_were_given() -> None:
 
 def session() -> Iterator[tuple[str, dict[str, Any], str]]:
     """Yield each call of the session in the docs, with the answer that stands there."""
-    page = (Path(__file__).parents[2] / "docs" / "assistants.md").read_text("utf-8")
-    (block,) = re.findall(r"<!-- transcript -->\n```text\n> (.*?)```", page, re.DOTALL)
-    for call in block.split("\n> "):
+    (block,) = shown("text")
+    for call in block.removeprefix("> ").split("\n> "):
         asked, _, answer = call.partition("\n")
         tool, _, given = asked.partition(" ")
         yield tool, json.loads(given), answer
@@ -248,4 +309,4 @@ async def test_the_session_in_the_docs(new_broker: PulsarBroker) -> None:
         await said(assisted, "wait", topic="orders", subscription="billing", state="acked", count=3)
         for tool, given, expected in session():
             found = await said(assisted, tool, **given)
-            assert re.search(".*".join(re.escape(part.strip()) for part in expected.split("...")), found, re.DOTALL)
+            assert matches(expected, found)

@@ -22,8 +22,9 @@ from pulsarium.broker.config import Config, LoadedConfig, ServeOptions, load
 from pulsarium.broker.net.accepting import PortInUse
 from pulsarium.broker.storage.interface import StorageError
 from pulsarium.cli import run
+from pulsarium.cli.interrupts import GRACE_SECONDS
 from pulsarium.cli.refusal import CommandRefusal, RunRefused
-from pulsarium.cli.run import GRACE_SECONDS, note_config, note_openness, refusal_of, serve_until_signal
+from pulsarium.cli.run import note_config, note_openness, refusal_of, serve_until_signal
 
 READY = "pulsarium ready pulsar://127.0.0.1:1 http://127.0.0.1:2"
 

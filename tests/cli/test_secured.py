@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import socket
 import ssl
@@ -20,8 +21,9 @@ from click.testing import CliRunner, Result
 
 from pulsarium.capture.file import CaptureReader
 from pulsarium.cli.main import cli
+from tests.docs.blocks import ROOT, TESTED, blocks
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "secure"
+EXAMPLE = ROOT / "examples" / "secure"
 FREE = ("--port", "0", "--http-port", "0", "--tls-port", "0", "--https-port", "0", "--ready-file", "ready.json")
 
 
@@ -101,6 +103,32 @@ def topic(secured: Secured) -> None:
         secured.said(*admin, "create-subscription", whole, "-s", "billing")
 
 
+def test_the_commands_of_the_docs_run(secured: Secured) -> None:
+    page = "".join(each.text for each in blocks(ROOT / "docs" / "secure.md") if each.marker == TESTED)
+    script = re.sub(r"^(pip install|./keys.sh|pulsarium serve) .*\n", "", page, flags=re.M)  # the fixture has done so
+    assert page.count("\n") - script.count("\n") == 3
+    here = {"pulsar+ssl://localhost:6651": secured.service_url, "https://localhost:8443": secured.admin_url}
+    program = (EXAMPLE / "hello.py").read_text()
+    for shown, url in here.items():
+        script, program = script.replace(shown, url), program.replace(shown, url)
+    (secured.folder / "hello.py").write_text(program)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    run = subprocess.run(
+        ["bash", "-ec", script],
+        cwd=secured.folder,
+        env={**os.environ, "PATH": path},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "Hello over TLS" in run.stdout
+    grants = secured.said(
+        "admin", "--admin-url", secured.admin_url, *secured.proof, "namespaces", "permissions", "public/default"
+    )
+    assert grants == "app    [produce]\n"
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_options_prove_a_role_and_trust_the_certificate(command: str, secured: Secured, topic: None) -> None:
     for line in lines(secured.folder)[command]:
@@ -128,7 +156,10 @@ def test_a_client_conf_says_the_same(command: str, secured: Secured, topic: None
     ("options", "said"),
     [
         ((), "is not trusted: self-signed certificate; trust its authority with --tls-trust-cert-path, or pass"),
-        (("--tls-allow-insecure",), "(authenticate with --token, or --auth-plugin and --auth-params)"),
+        (
+            ("--tls-allow-insecure",),
+            "(authenticate with --token, or --auth-plugin and --auth-params, as a role",
+        ),
     ],
 )
 def test_a_caller_who_lacks_something_is_told_the_option(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import pulsarium.cli
-from pulsarium.cli.terminal import Terminal, guard, progress, replace_line, replace_screen, styled
+from pulsarium.cli.terminal import Terminal, guard, progress, replace_screen, styled
 
 CLEAR = "\x1b[2J"
 ESCAPED = "\\x1b[2J"
@@ -78,11 +78,9 @@ def test_progress_is_drawn_and_its_label_is_escaped(monkeypatch: pytest.MonkeyPa
     terminal = at_terminal(monkeypatch)
     with progress(2, f"topic{CLEAR}", sys.stderr) as bar:
         bar.update(2)
-    replace_line(f"step{CLEAR}", sys.stderr)
     drawn = terminal.getvalue()
     assert f"topic{ESCAPED}" in drawn
     assert "100%" in drawn
-    assert drawn.endswith(f"\r\x1b[Kstep{ESCAPED}")
 
 
 def test_a_pipe_receives_every_byte(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,7 +88,6 @@ def test_a_pipe_receives_every_byte(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdout", pipe)
     guard()
     print(CLEAR, end="")
-    replace_line("step", sys.stdout)
     assert (sys.stdout is pipe, pipe.getvalue()) == (True, CLEAR)
 
 

@@ -13,24 +13,11 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from pulsarium.client.connection.service_url import BrokerAddress
 from pulsarium.client.connection.settings import Settings
 from pulsarium.proto.commands import COMMANDS, parse
-from pulsarium.proto.framing import FrameDecoder, frame
+from pulsarium.proto.framing import FrameDecoder
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.broker.wire import frame_of
 
 Type = pb.BaseCommand
-
-
-def command(type: int, **fields: Any) -> pb.BaseCommand:
-    """Return a command with its body, even an empty one."""
-    base = pb.BaseCommand()
-    base.type = type  # type: ignore[assignment]
-    body = getattr(base, COMMANDS[type].field)
-    body.SetInParent()
-    body.MergeFrom(body.__class__(**fields))
-    return base
-
-
-def bytes_of(type: int, trailing: bytes = b"", **fields: Any) -> bytes:
-    return frame(command(type, **fields).SerializeToString(), trailing)
 
 
 class Pipe(ByteStream):
@@ -90,7 +77,7 @@ class Peer:
         return getattr(base, COMMANDS[type].field)
 
     async def say(self, type: int, trailing: bytes = b"", **fields: Any) -> None:
-        await self.stream.send(bytes_of(type, trailing, **fields))
+        await self.stream.send(frame_of(type, trailing, **fields))
 
     async def take_in(self, **fields: Any) -> pb.CommandConnect:
         """Accept the client's CONNECT, and answer with CONNECTED."""

@@ -9,18 +9,16 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.client import Client, Int32Schema, StringSchema, TableView
 from pulsarium.client.errors import CryptoError, InvalidMessage
 from pulsarium.proto import batch
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from pulsarium.proto.topic_name import TopicName
 from tests.broker.model.compaction.topics import compact
 from tests.broker.wire import TOPIC, batch_of, plain
 from tests.client.entry.encrypted import Keys
 from tests.client.hostile.clocks import on_both
 from tests.client.hostile.played import playing
-from tests.client.in_process import InProcess, in_process
+from tests.client.in_process import in_process
 from tests.client.peer import Type
 
 
@@ -29,12 +27,6 @@ async def put(client: Client, topic: str = "t", /, **values: str | None) -> None
     async with client.create_producer(topic, schema=StringSchema()) as producer:
         for key, value in values.items():
             await producer.send(value, partition_key=key)
-
-
-def topic_of(inside: InProcess) -> PersistentTopic:
-    topic = inside.bed.broker.topics.find(TopicName.parse(TOPIC))
-    assert isinstance(topic, PersistentTopic)
-    return topic
 
 
 def table(client: Client, topic: str = "t", **options: Any) -> TableView[str]:
@@ -76,11 +68,11 @@ async def test_a_view_follows_a_compacted_topic(autojump_clock: MockClock) -> No
     async with in_process() as inside, inside.client() as client:
         await put(client, a="1", b="2", c="3")
         await put(client, a="4", c=None)
-        await compact(topic_of(inside))
+        await compact(inside.bed.topic())
         async with table(client) as view:
             assert dict(view) == {"a": "4", "b": "2"}
             await put(client, b=None, d="5")
-            await compact(topic_of(inside))
+            await compact(inside.bed.topic())
             await view.refresh()
             assert dict(view) == {"a": "4", "d": "5"}
             await inside.cut()
@@ -137,7 +129,7 @@ async def test_a_table_view_leaves_no_backlog(autojump_clock: MockClock) -> None
                 await wire.publish(batch_of(b"1", b"2"))
             await view.refresh()
             await anyio.sleep(1)
-            (subscription,) = topic_of(inside).subscriptions.values()
+            (subscription,) = inside.bed.topic().subscriptions.values()
             assert subscription.cursor.backlog() == 0
             (part,) = view._reader._consumer._parts.all
             assert len(part._acknowledgements) == 0
@@ -246,6 +238,6 @@ async def test_a_table_view_of_a_topic_that_keeps_nothing(autojump_clock: MockCl
 async def test_the_subscription_of_a_view_goes_with_it(autojump_clock: MockClock) -> None:
     async with in_process() as inside, inside.client() as client:
         async with table(client, subscription_name="mine"):
-            assert list(topic_of(inside).subscriptions) == ["mine"]
+            assert list(inside.bed.topic().subscriptions) == ["mine"]
         await trio.testing.wait_all_tasks_blocked()
-        assert list(topic_of(inside).subscriptions) == []
+        assert list(inside.bed.topic().subscriptions) == []

@@ -139,7 +139,7 @@ async def test_our_adapter_answers_that_it_has_no_avro_where_fastavro_is_not_ins
     assert answer == {"id": 1, "unsupported": f"AvroSchema needs fastavro; {remedy('avro')}"}
 
 
-@pytest.mark.parametrize("option", ["--jobs 1", "--brokers 1", "--mask v19"])
+@pytest.mark.parametrize("option", ["--jobs 1", "--brokers 1", "--mask v19", "--through-proxy"])
 def test_an_option_of_our_brokers_is_refused_beside_a_running_broker(option: str) -> None:
     line = f"conformance client --broker pulsar://127.0.0.1:1 --admin-url http://127.0.0.1:1 {option}"
     result = CliRunner().invoke(cli, line.split())

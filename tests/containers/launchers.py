@@ -16,7 +16,7 @@ from typing import TypeAlias
 from xml.etree import ElementTree as ET
 
 from scripts.pages.launchers import RECORD, Seen, write_record
-from tests.foreign.toolchains import GO, HELPER_RUST, JAVA, ROOT, Toolchain, require
+from tests.foreign.toolchains import CARGO_TEST, GO, HELPER_RUST, JAVA, RECIPES_RUST, ROOT, Toolchain, require
 
 from .conftest import IMAGE, engine_with_image
 
@@ -115,7 +115,7 @@ def _maven(example: str, *libraries: str) -> Launcher:
 LAUNCHERS = (
     _maven("testcontainers-java", "testcontainers-pulsar", "pulsar-client-original"),
     Launcher(
-        Toolchain(EXAMPLES / "testcontainers-go", GO.tools, GO.sources, "build/launcher.test"),
+        Toolchain(EXAMPLES / "testcontainers-go", GO.tools, GO.sources, GO.built),
         ("env", "CGO_ENABLED=0", "GOPROXY=off", "go", "test", "-mod=readonly", "-count=1", "-json", "."),
         ("testcontainers-go/modules/pulsar", "pulsar-client-go"),
         _go_test,
@@ -123,8 +123,8 @@ LAUNCHERS = (
     _maven("spring-boot", "spring-boot-testcontainers", "spring-pulsar", "testcontainers-pulsar"),
     _maven("quarkus", "quarkus-messaging-pulsar", "pulsar-client-original"),
     Launcher(
-        Toolchain(EXAMPLES / "testcontainers-rust", HELPER_RUST.tools, HELPER_RUST.sources, HELPER_RUST.built),
-        ("cargo", "test", "--offline", "--locked"),
+        Toolchain(EXAMPLES / "testcontainers-rust", HELPER_RUST.tools, HELPER_RUST.sources, RECIPES_RUST.built),
+        CARGO_TEST,
         ("testcontainers-modules", "testcontainers", "pulsar"),
         _cargo_test,
     ),

@@ -60,7 +60,7 @@ exec --data /tmp/kept -- pulsarium admin topics create kept
 storage show /tmp/kept
 compact --data /tmp/kept kept
 """
-NEED_SPARK = ("analyze", "abandon")
+NEED_SPARK = ("abandon",)
 
 
 def env(**variables: str) -> list[str]:

@@ -94,6 +94,11 @@ def explore(name: str, folder: Path, *, runs: int, seed: int, mended: bool, opti
     return Found(int(made[1]), said[1] if said else run.stdout, re.findall(r"^  (\S.*)$", least, re.M))
 
 
+def through(service_url: str, admin_url: str) -> Sequence[str]:
+    """Return options of an exploration through a proxy, in front of a broker that runs already."""
+    return ("--proxy", service_url, "--proxy-admin-url", admin_url, "--delete-topics")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=200, help="runs in which the bug has to be found")

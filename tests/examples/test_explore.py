@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.examples.explored import APPLICATIONS, build_go, build_java, explore
+from pulsarium.broker.testing import running
+from tests.examples.explored import APPLICATIONS, build_go, build_java, explore, through
 from tests.foreign.toolchains import GO, JAVA, require
 
 JOBS = ("--jobs", "4")  # most of a run waits for reconnections
 
 
-def judge(name: str, folder: Path, runs: int) -> None:
-    found = explore(name, folder, runs=200, seed=1, mended=False, options=JOBS)
+def judge(name: str, folder: Path, runs: int, options: Sequence[str] = JOBS) -> None:
+    found = explore(name, folder, runs=200, seed=1, mended=False, options=options)
     assert found.failure
     assert 1 <= len(found.script) <= 8  # 3 at most, unless a busy machine repeats no shorter one
-    mended = explore(name, folder, runs=runs, seed=1, mended=True, options=JOBS)
+    mended = explore(name, folder, runs=runs, seed=1, mended=True, options=options)
     assert not mended.failure
 
 
 @pytest.mark.timeout(600)
 def test_a_payment_that_is_booked_twice_is_found(tmp_path: Path) -> None:
     judge("no_idempotence", tmp_path, 5)
+
+
+@pytest.mark.timeout(600)
+def test_a_payment_that_is_booked_twice_is_found_through_a_proxy(tmp_path: Path) -> None:
+    with running() as broker:
+        judge("no_idempotence", tmp_path, 5, through(broker.service_url, broker.admin_url))
 
 
 @pytest.mark.heavy

@@ -10,7 +10,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def eventually(check: Callable[[], T | None], *, what: str, seconds: float = 30.0, every: float = 0.02) -> T:
+def eventually(check: Callable[[], T | None], *, what: str, seconds: float = 50.0, every: float = 0.02) -> T:
     """Call `check` until it returns a true value, and return that value. Raise `AssertionError` after `seconds`."""
     never = threading.Event()
     end = time.monotonic() + seconds

@@ -1,9 +1,10 @@
-"""Crashes by kill -9: all that the broker confirmed is there after a restart, once and in order."""
+"""Crashes by kill -9: all that the broker confirmed is there after a restart, once and in order. Crashes of a proxy."""
 
 from __future__ import annotations
 
 import random
 import threading
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pulsar
 import pytest
 
 from .admin import Admin
-from .broker_process import BrokerProcess
+from .broker_process import PULSARIUM, Address, BrokerProcess
 from .conftest import Launch
 from .deadline import eventually
 from .python.traffic import (
@@ -229,3 +230,27 @@ def test_nothing_but_the_data_directory_is_written(launch: Launch, data: str, tm
     broker.kill()
     assert {path.name for path in tmp_path.iterdir()} == {"broker", "data"}
     assert {path.name for path in (tmp_path / "broker").iterdir()} == {"broker.log", "ready.json"}
+
+
+def test_clients_come_back_to_a_proxy_that_was_killed_and_lose_nothing(broker: Address, tmp_path: Path) -> None:
+    """The proxy starts again at its port, while the client has messages without a receipt."""
+    command = [*PULSARIUM[:-2], "proxy", broker.service_url]
+    killed = BrokerProcess(tmp_path / "killed", command=command)
+    client = pulsar.Client(killed.address.service_url, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Error))
+    topic = uuid.uuid4().hex
+    consumer = client.subscribe(topic, "s")
+    producer = client.create_producer(topic, block_if_queue_full=True, batching_enabled=False)
+    wanted = [b"%d" % number for number in range(200)]
+    for data in wanted[:100]:
+        producer.send_async(data, None)
+    received = [consumer.receive(30_000).data()]
+    killed.kill()
+    for data in wanted[100:]:
+        producer.send_async(data, None)
+    again = BrokerProcess(tmp_path / "again", port=killed.address.port, command=command)
+    producer.flush()
+    while len({*received}) < len(wanted):
+        received.append(consumer.receive(30_000).data())
+    assert [*dict.fromkeys(received)] == wanted
+    client.close()
+    assert again.stop() == 0

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from functools import partial
+from pathlib import Path
+from typing import Any
 from urllib.request import urlopen
 
 import pulsar
@@ -16,9 +18,11 @@ from pulsarium.broker.lab.proxy.upstream import Upstream
 from pulsarium.broker.proxying import ProxyOptions, RunningProxy, open_proxy
 from pulsarium.broker.testing.proxy import proxying
 from pulsarium.broker.testing.thread import LoopThread
+from tests.broker.auth.secured import Authority
 from tests.broker.lab.proxy import actions
 from tests.broker.lab.proxy.behind import Behind, in_front_of
 from tests.broker.loopback import HANGS
+from tests.examples.explored import explore, through
 
 from .admin import Admin
 from .broker_process import PULSAR, Address, BrokerProcess, is_pulsarium
@@ -55,18 +59,37 @@ def test_an_action_in_front_of_a_real_broker(
     trio.run(run)
 
 
-@pytest.fixture
-def proxy(real: Address) -> Iterator[RunningProxy]:
-    options = ProxyOptions(upstream=Upstream.of(real.service_url), admin_url=real.admin_url)
-    opened: Callable[[], AbstractAsyncContextManager[RunningProxy]] = partial(open_proxy, options)
+@contextmanager
+def proxied(real: Address, **options: Any) -> Iterator[RunningProxy]:
+    asked = ProxyOptions(upstream=Upstream.of(real.service_url), admin_url=real.admin_url, **options)
+    opened: Callable[[], AbstractAsyncContextManager[RunningProxy]] = partial(open_proxy, asked)
     thread = LoopThread(opened, "proxy")
     yield thread.start()
     thread.stop()
 
 
+@pytest.fixture
+def proxy(real: Address) -> Iterator[RunningProxy]:
+    with proxied(real) as running:
+        yield running
+
+
 @pytest.mark.parametrize("url", ["service_url", "admin_url"])
 def test_the_official_client_works_through_the_proxy(proxy: RunningProxy, topic: str, url: str) -> None:
-    client = pulsar.Client(getattr(proxy, url), logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Warn))
+    passes_messages(topic, getattr(proxy, url))
+
+
+@pytest.mark.parametrize("url", ["service_url_tls", "admin_url_tls"])
+def test_the_official_client_works_over_tls_of_the_proxy(real: Address, topic: str, url: str, tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    files = authority.sign("server")
+    with proxied(real, tls_port=0, https_port=0, tls_cert=files.certificate, tls_key=files.key) as running:
+        passes_messages(topic, getattr(running, url), tls_trust_certs_file_path=str(authority.path))
+
+
+def passes_messages(topic: str, url: str, **options: Any) -> None:
+    """Publish and receive through the proxy."""
+    client = pulsar.Client(url, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Warn), **options)
     consumer = client.subscribe(topic, "s", consumer_type=pulsar.ConsumerType.Shared)
     producer = client.create_producer(topic, batching_enabled=True)
     for number in range(100):
@@ -77,6 +100,13 @@ def test_the_official_client_works_through_the_proxy(proxy: RunningProxy, topic:
     for each in received:
         consumer.acknowledge(each)
     client.close()
+
+
+@pytest.mark.timeout(600)
+def test_an_exploration_finds_a_bug_in_front_of_a_real_broker(real: Address, tmp_path: Path) -> None:
+    options = through(real.service_url, real.admin_url)
+    assert explore("no_idempotence", tmp_path, runs=200, seed=1, mended=False, options=options).failure
+    assert not explore("no_idempotence", tmp_path, runs=5, seed=1, mended=True, options=options).failure
 
 
 def test_a_lost_receipt_makes_no_duplicate(proxy: RunningProxy, real: Address) -> None:

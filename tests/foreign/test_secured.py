@@ -1,19 +1,11 @@
-"""The official Python client and a broker with TLS: tokens, passwords, certificates and permissions.
-
-Run examples/secure unchanged, except for the port.
-"""
+"""The official Python client and a broker with TLS: tokens, passwords, certificates and permissions."""
 
 from __future__ import annotations
 
 import base64
 import http.client
-import json
-import os
-import shutil
 import socket
 import ssl
-import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from contextlib import closing
@@ -33,7 +25,7 @@ from tests.broker.auth.secured import Authority, bearer, token
 from tests.broker.web.admin.random_requests import PREPARED, Bad, bad_requests, is_meant
 from tests.foreign.secured import OTHER, SECRET_OF_TEST, Secured, capital, secured, topic
 
-from .broker_process import BrokerProcess, is_pulsarium
+from .broker_process import is_pulsarium
 from .deadline import eventually
 
 __all__ = ["secured"]  # the fixture
@@ -274,28 +266,3 @@ def test_the_secured_broker_survives_random_requests(secured: Secured) -> None:
 @pytest.mark.timeout(1200)
 def test_the_secured_broker_survives_ten_thousand_random_requests(secured: Secured) -> None:
     survives(secured, 10_000)
-
-
-EXAMPLE = Path(__file__).parents[2] / "examples" / "secure"
-FREE = ["--tls-port", "0", "--https-port", "0"]
-
-
-def test_the_secure_example_runs_with_its_own_keys(tmp_path: Path) -> None:
-    folder = shutil.copytree(EXAMPLE, tmp_path / "secure")
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # keys.sh needs a python3 with jwt
-    subprocess.run(["./keys.sh"], cwd=folder, env={**os.environ, "PATH": path}, check=True, capture_output=True)
-    broker = BrokerProcess(folder, ["--config", "secure.conf", *FREE])
-    try:
-        url = json.loads((folder / "ready.json").read_text())["service_url_tls"]
-        hello = (folder / "hello.py").read_text()
-        assert "pulsar+ssl://localhost:6651" in hello
-        (folder / "hello.py").write_text(
-            hello.replace("localhost:6651", url.rpartition("//")[2].replace("127.0.0.1", "localhost"))
-        )
-        run = subprocess.run(
-            [sys.executable, "-P", "hello.py"], cwd=folder, check=False, capture_output=True, text=True, timeout=60
-        )
-        assert "Hello over TLS" in run.stdout, run.stderr
-    finally:
-        status = broker.stop()
-    assert status == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from pulsarium.capture.lint.frames import Frame
 from pulsarium.capture.pcap.dissector import dissector
 from pulsarium.capture.pcap.exporter import Exporter
 from tests.capture.lint.transcripts import FOLDER, complete, records
+from tests.docs.blocks import ROOT, TESTED, blocks, commands
 from tests.foreign.toolchains import in_ci
 
 RECORDED = [*complete(), *sorted((FOLDER / "pulsar-5").glob("*.jsonl"))]
@@ -92,3 +94,13 @@ def test_wireshark_reads_metadata_and_messages(folder: Path) -> None:
 def test_wireshark_recognizes_brokers_on_other_ports(folder: Path) -> None:
     told = tshark(folder, "sound", "-o", "pulsar.port:1", "-Y", 'pulsar.command == "CONNECTED"')
     assert len(told.splitlines()) > 100
+
+
+def test_the_filters_of_the_docs_are_understood(folder: Path) -> None:
+    page = blocks(ROOT / "docs" / "wire.md")
+    shown = "".join(each.text for each in page if each.marker == TESTED)
+    lines = [shlex.split(line) for line in commands(shown) if line.startswith("tshark ")]
+    assert [line[:5] for line in lines] == 2 * [["tshark", "-X", "lua_script:pulsar.lua", "-r", "run.pcapng"]]
+    by_command, by_topic = (tshark(folder, "sound", *line[5:]) for line in lines)
+    assert "SEND" in by_command
+    assert by_topic == ""

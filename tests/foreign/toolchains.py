@@ -60,6 +60,8 @@ class Toolchain:
 
 JAVA = Toolchain(FOLDER / "java", ("java", "javac", "mvn"), ("pom.xml", "src/**/*"), "target/classpath")
 RECORDS = Toolchain(FOLDER / "java-records", JAVA.tools, JAVA.sources, JAVA.built)
+SPARK_AVRO = Toolchain(FOLDER / "spark-avro", JAVA.tools, ("pom.xml",), JAVA.built)
+"""Spark's functions for Avro, a jar."""
 ADMIN = Toolchain(FOLDER / "java-admin", JAVA.tools, JAVA.sources, JAVA.built)
 CLI = Toolchain(FOLDER / "java-cli", JAVA.tools, JAVA.sources, JAVA.built)
 V5 = Toolchain(FOLDER / "java-v5", JAVA.tools, JAVA.sources, JAVA.built)
@@ -85,6 +87,15 @@ HELPER_RUST = Toolchain(
 HELPERS = (HELPER_GO, HELPER_NPM, HELPER_JUNIT)
 """The packages that start a broker for tests. That in Rust is built only by `scripts/setup --foreign`."""
 
+RECIPES = ROOT / "examples" / "cookbook"
+RECIPES_GO = Toolchain(RECIPES / "go", GO.tools, GO.sources, GO.built)
+RECIPES_NPM = Toolchain(RECIPES / "node", NODE.tools, NODE.sources, HELPER_NPM.built)
+RECIPES_JUNIT = Toolchain(RECIPES / "java", JAVA.tools, JAVA.sources, HELPER_JUNIT.built)
+RECIPES_RUST = Toolchain(RECIPES / "rust", HELPER_RUST.tools, HELPER_RUST.sources, "target/stamp")
+"""The recipes of docs/cookbook/. Those in Rust are built with the crates of HELPER_RUST, in its folder."""
+CARGO_TEST = ("env", f"CARGO_TARGET_DIR={HELPER_RUST.folder / 'target'}", "cargo", "test", "--offline", "--locked")
+"""The command that runs the tests of a folder with these crates."""
+
 TOXIPROXY_JAVA = Toolchain(FOLDER / "toxiproxy-java", JAVA.tools, JAVA.sources, JAVA.built)
 TOXIPROXY_GO = Toolchain(FOLDER / "toxiproxy-go", GO.tools, GO.sources, GO.built)
 TOXIPROXY_PYTHON = Toolchain(
@@ -108,7 +119,10 @@ def missing(toolchain: Toolchain) -> str:
 
 
 def missing_toolchains(
-    toolchains: Iterable[Toolchain] = (JAVA, RECORDS, ADMIN, CLI, V5, GO, NODE, *HELPERS, *TOXIPROXY),
+    toolchains: Iterable[Toolchain] = (
+        *(JAVA, RECORDS, ADMIN, CLI, V5, GO, NODE, *HELPERS, *TOXIPROXY),
+        *(RECIPES_GO, RECIPES_NPM, RECIPES_JUNIT),
+    ),
 ) -> list[str]:
     """Return why tests of toolchains cannot run here, for a summary before a run."""
     return [reason for reason in map(missing, toolchains) if reason]

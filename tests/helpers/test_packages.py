@@ -5,11 +5,9 @@ from __future__ import annotations
 import os
 import select
 import signal
-import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -17,43 +15,12 @@ import pytest
 from pulsarium.broker.testing.http import Http
 from tests.foreign.broker_process import Address, BrokerProcess
 from tests.foreign.deadline import eventually
-from tests.foreign.toolchains import HELPER_GO, HELPER_JUNIT, HELPER_NPM, HELPER_RUST, Toolchain, require
+from tests.foreign.toolchains import CARGO_TEST, HELPER_GO, HELPER_JUNIT, HELPER_NPM, HELPER_RUST
+from tests.helpers.package import SECONDS, Package
 
-SECONDS = 300.0
 END_SECONDS = 30.0
 
 pytestmark = [pytest.mark.foreign, pytest.mark.heavy, pytest.mark.timeout(SECONDS + 60)]
-
-
-@dataclass(frozen=True)
-class Package:
-    """A package of helpers/, the command of its tests, and what the command prints when all have passed."""
-
-    toolchain: Toolchain
-    command: Sequence[str]
-    passed: str
-
-    def run(self, environment: Mapping[str, str]) -> tuple[int, str]:
-        """Run the tests of the package. Return the exit status and the output."""
-        require(self.toolchain)
-        ours = {name: value for name, value in os.environ.items() if not name.startswith("PULSAR")}
-        done = subprocess.run(
-            self.command,
-            cwd=self.toolchain.folder,
-            env={**ours, **environment},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=SECONDS,
-            check=False,
-        )
-        return done.returncode, done.stdout
-
-    def passes(self, environment: Mapping[str, str]) -> None:
-        status, printed = self.run(environment)
-        assert status == 0, printed
-        assert self.passed in printed
 
 
 PACKAGES = {
@@ -65,7 +32,7 @@ PACKAGES = {
     "jest": Package(HELPER_NPM, ("node_modules/.bin/jest",), "Tests:       1 skipped, 4 passed, 5 total"),
     "vitest": Package(HELPER_NPM, ("node_modules/.bin/vitest", "run", "--no-color"), "3 passed | 1 skipped (4)"),
     "junit": Package(HELPER_JUNIT, ("mvn", "-B", "-o", "test"), "Tests run: 4, Failures: 0, Errors: 0, Skipped: 1"),
-    "rust": Package(HELPER_RUST, ("cargo", "test", "--offline", "--locked"), "test result: ok. 3 passed; 0 failed"),
+    "rust": Package(HELPER_RUST, CARGO_TEST, "test result: ok. 3 passed; 0 failed"),
 }
 
 RUN_OUTSIDE = """
@@ -162,6 +129,21 @@ def test_a_package_starts_the_image_when_the_command_is_absent(
     engines = tmp_path / "bin"
     engines.mkdir()
     started.script(engines / "docker", RUN_OUTSIDE)
-    without_command = [each for each in os.environ["PATH"].split(os.pathsep) if not Path(each, "pulsarium").exists()]
-    package.passes({"PATH": os.pathsep.join([str(engines), *without_command]), "PULSARIUM_IMAGE": "an/image"})
+    package.passes({"PATH": os.pathsep.join([str(engines), *_without_command()]), "PULSARIUM_IMAGE": "an/image"})
     started.expect_end()
+
+
+def test_a_package_without_the_command_and_the_image_says_how_to_get_either(package: Package, tmp_path: Path) -> None:
+    engine = tmp_path / "bin" / "docker"
+    engine.parent.mkdir()
+    engine.write_text("#!/bin/sh\necho no such image >&2\nexit 125\n")
+    engine.chmod(0o755)
+    status, printed = package.run({"PATH": os.pathsep.join([str(engine.parent), *_without_command()])})
+    assert status != 0
+    assert "no such image" in printed
+    assert "type `docker build -t pulsarium .` in a checkout" in printed
+
+
+def _without_command() -> list[str]:
+    """Return the folders of the PATH that do not have the command."""
+    return [each for each in os.environ["PATH"].split(os.pathsep) if not Path(each, "pulsarium").exists()]

@@ -18,7 +18,6 @@ from struct import Struct
 import pytest
 
 from pulsarium.broker.lab.expectations import Produced
-from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto import batch, last_entry
 from pulsarium.proto.batch import MOST_MESSAGES
 from pulsarium.proto.compaction import open_entry
@@ -27,7 +26,6 @@ from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.errors import BatchError
 from pulsarium.proto.framing import FrameDecoder
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from pulsarium.proto.topic_name import TopicName
 from tests.broker.model.compaction.topics import compact, compacted_entries
 from tests.broker.web.admin.rest import TOPICS, rest_of
 from tests.broker.wire import TOPIC, Bed, Type, Wire, batch_of, frame_of, plain
@@ -70,12 +68,6 @@ def empty_messages(count: int, claim: int | None = None) -> bytes:
     )
 
 
-def topic_of(bed: Bed) -> PersistentTopic:
-    topic = bed.broker.topics.create(TopicName.parse(TOPIC))
-    assert isinstance(topic, PersistentTopic)
-    return topic
-
-
 @pytest.mark.req("B-32")
 @kinds
 async def test_compaction_passes_over_lies(kind: pb.CompressionType, bed: Bed, wire: Wire) -> None:
@@ -86,8 +78,8 @@ async def test_compaction_passes_over_lies(kind: pb.CompressionType, bed: Bed, w
         await wire.publish(
             plain(b"old", partition_key="k"), *lies, batch_of(b"x"), plain(b"new", partition_key="k"), num_messages=2
         )
-        await compact(topic_of(bed))
-    left = [entry for _, entry in compacted_entries(topic_of(bed))]
+        await compact(bed.topic())
+    left = [entry for _, entry in compacted_entries(bed.topic())]
     assert left == [*lies, plain(b"new", partition_key="k")]
 
 
@@ -97,8 +89,8 @@ async def test_compaction_takes_one_bomb_at_a_time(kind: pb.CompressionType, bed
     await wire.producer()
     with frugal(2 * 20 * MB + 15 * MB):
         await wire.publish(*[bomb(kind, 20 * MB)] * 3, plain(b"v", partition_key="k"))
-        await compact(topic_of(bed))
-    assert len(compacted_entries(topic_of(bed))) == 4
+        await compact(bed.topic())
+    assert len(compacted_entries(bed.topic())) == 4
 
 
 @pytest.mark.parametrize("count", [MOST_MESSAGES + 1, 2**20 + 1])
@@ -135,9 +127,9 @@ async def test_a_thread_unpacks_and_rewrites_a_large_batch_of_a_compaction(
     await wire.publish(plain(small, num_messages_in_batch=10), num_messages=10)
     await wire.publish(plain(large, num_messages_in_batch=batch.MOST_AT_ONCE + 1), num_messages=batch.MOST_AT_ONCE + 1)
     monkeypatch.setattr(batch, "unpack", noted)
-    await compact(topic_of(bed))
+    await compact(bed.topic())
     assert [each == threading.get_ident() for each in threads] == [True, False, False]  # read, read and rewritten
-    ((_, left),) = compacted_entries(topic_of(bed))
+    ((_, left),) = compacted_entries(bed.topic())
     assert len(parse_metadata(left).compacted_batch_indexes) == 5
 
 

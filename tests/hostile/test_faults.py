@@ -114,8 +114,8 @@ class Tap:
     def incoming(self, frames: Any) -> Any:
         return frames
 
-    def outgoing(self, data: bytes) -> bytes:
-        return data
+    def outgoing(self, data: bytes) -> list[bytes]:
+        return [data]
 
     def ended(self) -> None: ...
 

@@ -1,10 +1,11 @@
-"""Workers of pytest-xdist divide the test modules among themselves before the collection.
+"""Workers of pytest-xdist divide the test modules among themselves before the collection, and then the tests.
 
 Skipped tests fail in CI, where all toolchains must exist. The table of `scripts/test --coverage`.
 """
 
 from __future__ import annotations
 
+import gc
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.house.by_client import share_of
 from tests.house.covered import ALL, Share, by_folder, table
 from tests.house.nothing_skipped import NothingSkipped
 from tests.house.shared_rewriting import SharedRewriting
@@ -57,6 +59,32 @@ def test_each_module_has_one_worker_and_a_broken_one_is_left_to_the_collection(f
 def test_one_process_and_a_part_of_the_suite_import_nothing_before_the_collection(folder: Path) -> None:
     assert imported(folder, None) == set()
     assert imported(folder, worker(0), pytest.Config.ArgsSource.ARGS) == set()
+
+
+def test_a_process_that_collects_no_tests_collects_its_garbage(pytester: pytest.Pytester) -> None:
+    """The process that gives the tests to the workers lives as long as the run."""
+    seen = []
+
+    class Controller:
+        def pytest_collection(self) -> bool:
+            seen.append(gc.isenabled())
+            return True
+
+        def pytest_runtestloop(self) -> bool:
+            seen.append(gc.isenabled())
+            return True
+
+    pytester.makeconftest("from tests.conftest import pytest_collection")
+    pytester.inline_run(plugins=[Controller()])
+    assert seen == [False, True]
+
+
+def test_a_worker_runs_a_whole_file_and_of_many_clients_one() -> None:
+    file = "tests/conformance/test_clients.py"
+    assert (Path(__file__).parents[2] / file).exists()
+    assert share_of("tests/proto/test_text.py::test_a[java-b]") == share_of("tests/proto/test_text.py::test_b")
+    of_java, of_go = (f"{file}::test_a_client_passes_a_scenario[{client}-a-seek]" for client in ("java", "go"))
+    assert share_of(of_java) == share_of(of_java.replace("a-seek", "a-batch")) != share_of(of_go)
 
 
 def test_skips_fail_and_expected_failures_do_not(pytester: pytest.Pytester) -> None:

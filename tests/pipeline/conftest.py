@@ -57,6 +57,19 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     made.stop()
 
 
+@pytest.fixture(autouse=True)
+def no_view_stays(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Drop the temporary views of a test, such as those of queries in memory: all tests share the session."""
+    from pyspark.sql import SparkSession
+
+    shared = request.getfixturevalue("spark") if "spark" in request.fixturenames else None
+    yield
+    if isinstance(shared, SparkSession):  # some tests have a parameter of that name
+        for each in shared.catalog.listTables():
+            if each.isTemporary:
+                shared.catalog.dropTempView(each.name)
+
+
 @pytest.fixture(scope="session")
 def broker_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     options = ["--set", INDEX, "--set", "brokerDeleteInactiveTopicsEnabled=false"]

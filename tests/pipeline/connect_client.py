@@ -52,7 +52,26 @@ def missing(spark: SparkSession, given: dict[str, Any]) -> dict[str, Any]:
     return {}
 
 
-PROGRAMS = {each.__name__: each for each in (settings, table, stream, missing)}
+def sql(spark: SparkSession, given: dict[str, Any]) -> dict[str, Any]:
+    """Write through a table and through a view, and then bytes that do not fit. Return all rows."""
+    where = {**given["where"], "pulsar.client.operationTimeoutMs": "30000"}
+    first = spark.createDataFrame([("Ada", 3)], "name string, apples int")
+    first.write.format("pulsar").options(**where, **{"pulsar.producer.compressionType": "LZ4"}).mode("append").save()
+    options = ", ".join(f"'{key}' = '{value}'" for key, value in where.items())
+    spark.sql(f"CREATE TABLE apples (name STRING, apples INT) USING pulsar OPTIONS ({options})")
+    try:
+        first.selectExpr("'Bob' AS name", "apples").writeTo("apples").options(**where).append()
+    finally:
+        spark.sql("DROP TABLE apples")
+    spark.sql(f"CREATE TEMPORARY VIEW orders USING pulsar OPTIONS ({options})")
+    spark.sql("INSERT INTO orders (name) VALUES ('Eve')")
+    bad = spark.createDataFrame([(b"?",)], "value binary")
+    bad.write.format("pulsar").options(**where).mode("append").save()
+    rows = spark.read.format("pulsar").options(**where, undecodable="null").load()
+    return {"rows": [list(row) for row in rows.selectExpr("name", "apples", "string(__undecodable)").collect()]}
+
+
+PROGRAMS = {each.__name__: each for each in (settings, table, stream, missing, sql)}
 
 if __name__ == "__main__":
     options = json.loads(sys.argv[2])

@@ -1,6 +1,6 @@
-"""The program that test_killed.py kills: a copy of all messages from one topic to another.
+"""The program that test_killed.py kills: several queries at once copy all messages of one topic, each to its own.
 
-python -P killed_driver.py '{"master": ..., "source": {option: value}, "sink": {option: value}, "checkpoint": ...}'
+python -P killed_driver.py '{"master": ..., "config": ..., "source": {option: value}, "sinks": [{option: value}, ...]}'
 """
 
 from __future__ import annotations
@@ -19,10 +19,13 @@ MARK = b"seen "
 
 def main(given: dict[str, Any]) -> None:
     spark = session("killed", master=given["master"], config=given["config"])
-    messages = spark.readStream.format("pulsar").options(**given["source"]).load()
-    marked = messages.select(concat(lit(bytearray(MARK)), "value").alias("value"), "__key")
-    query = marked.writeStream.format("pulsar").options(**given["sink"])
-    query.option("checkpointLocation", given["checkpoint"]).trigger(availableNow=True).start().awaitTermination()
+    copies = []
+    for sink in given["sinks"]:  # a DataFrame each: Spark may fail to serialize one that two queries use at once
+        messages = spark.readStream.format("pulsar").options(**given["source"]).load()
+        marked = messages.select(concat(lit(bytearray(MARK)), "value").alias("value"), "__key")
+        copies.append(marked.writeStream.format("pulsar").options(**sink))
+    for query in [copy.trigger(availableNow=True).start() for copy in copies]:
+        query.awaitTermination()
     spark.stop()
 
 

@@ -115,6 +115,10 @@ def test_a_stream_of_a_client_copies_each_message_once(
     assert sorted(flat(values(broker, deduplicated))) == sorted(numbers(500))
 
 
+def test_a_client_uses_tables_views_and_options(run: Run) -> None:
+    assert run("sql")["rows"] == [["Ada", 3, None], ["Bob", 3, None], ["Eve", None, None], [None, None, "?"]]
+
+
 def test_an_error_at_the_client_is_its_reason(run: Run, topic: str) -> None:
     said = run("missing")["error"]
     assert f"topic {topic} does not exist" in said.splitlines()[0]

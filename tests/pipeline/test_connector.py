@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql.types import BinaryType, StructType
 
-from pulsarium.pipeline.connector import ADMIN, CLIENT, INSTEAD, KEY_STORE, NO_EFFECT
+from pulsarium.pipeline.connector import ADMIN, CLIENT, FAMILIES_INSTEAD, INSTEAD, KEY_STORE, NO_EFFECT
 from pulsarium.pipeline.data_source import ONLY_READ, ONLY_WRITTEN, PulsarDataSource
 from pulsarium.pipeline.options import CONNECTION, BadOption, ConnectionOptions, Options
 from pulsarium.pipeline.sink import options as sink
@@ -64,6 +64,16 @@ def test_a_replaced_option_is_refused_with_what_takes_its_place(
     with pytest.raises(BadOption, match=re.escape(f'option "{name}" is one of StreamNative')) as raised:
         read({**URL, name.upper(): "other"})
     assert str(raised.value).endswith(INSTEAD[name].text)
+
+
+@pytest.mark.parametrize("read", [SourceOptions.of, SinkOptions.of])
+@pytest.mark.parametrize("prefix", FAMILIES_INSTEAD)
+def test_a_family_of_options_is_refused_with_what_takes_its_place(
+    read: Callable[[Mapping[str, str]], Any], prefix: str
+) -> None:
+    with pytest.raises(BadOption) as raised:
+        read({**URL, f"{prefix}subscriptionName": "s"})
+    assert str(raised.value).endswith(f". In its place: {FAMILIES_INSTEAD[prefix]}")
 
 
 @pytest.mark.parametrize(("name", "value"), [(name, one.harmless) for name, one in INSTEAD.items() if one.harmless])

@@ -45,6 +45,17 @@ reader = source.reader(StructType().add("value", BinaryType()).add("__key", colu
 rows = sum(batch.num_rows for split in reader.partitions() for batch in reader.read(split))
 print(rows, "pandas" in sys.modules)
 """
+COMMIT = """
+import pickle, sys
+from pyspark.sql.types import BinaryType, StructType
+from pulsarium.pipeline.data_source import PulsarDataSource
+from pulsarium.pipeline.sink.written import WrittenRows
+
+options = {"service.url": "pulsar://localhost:6650", "topic": "t", "pulsar.producer.compressionType": "LZ4"}
+writer = PulsarDataSource(options).writer(StructType().add("value", BinaryType()), False)
+pickle.loads(pickle.dumps(writer)).commit([WrittenRows(0)])
+print(*(each for each in sys.argv[1:] if each in sys.modules))
+"""
 HEAVY = ("numpy", "pandas", "pyarrow", "pulsarium.client")
 
 
@@ -60,6 +71,11 @@ def test_a_process_of_spark_imports_no_more_than_its_part_needs(module: str, nee
     program = f"import sys, {module}; print(*(each for each in {HEAVY} if each in sys.modules))"
     done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, check=True)
     assert set(done.stdout.split()) == needed
+
+
+def test_the_processes_that_plan_and_commit_a_write_import_no_client() -> None:
+    done = subprocess.run([sys.executable, "-P", "-c", COMMIT, *HEAVY], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("\n", "")
 
 
 def test_a_task_that_reads_plain_messages_imports_no_pandas(broker: Address, topic: str) -> None:

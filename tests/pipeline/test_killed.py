@@ -1,4 +1,4 @@
-"""A driver that is killed twice in the middle of a copy loses no message and repeats no message."""
+"""Two queries copy one topic, and lose and repeat no message when their driver is killed in the middle."""
 
 from __future__ import annotations
 
@@ -28,16 +28,17 @@ from yardsticks.servers.reference.conf import CONFIG, WITHOUT_TRANSACTIONS, chan
 from .conftest import CLUSTER_CONFIG, MASTER
 from .killed_driver import MARK
 
-MESSAGES = 200_000
+MESSAGES = 100_000
 PARTITIONS = 2
-BATCHES = 8
-SOURCE, TARGET = "persistent://public/default/source", "persistent://public/default/target"
+BATCHES = 5
+SOURCE = "persistent://public/default/source"
+TARGETS = ("persistent://public/default/first", "persistent://public/default/second")
 RUN_SECONDS = 600.0
-KILLS = ((0.15, 0.45), (0.55, 0.85))
-"""For each kill, the least and the greatest share of the messages that are in the target by then."""
+KILLS = {"pulsarium": ((0.15, 0.45), (0.55, 0.85)), "pulsar": ((0.3, 0.7),)}
+"""For each broker and kill, the least and the greatest share of the messages that are in the targets by then."""
 
 
-@pytest.fixture(params=["pulsarium", "pulsar"])
+@pytest.fixture(params=KILLS)
 def broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Address]:
     """Start Pulsarium or a real Pulsar with deduplication, and yield its address."""
     if request.param == "pulsar":
@@ -47,7 +48,7 @@ def broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Address]:
     process = BrokerProcess(tmp_path / "broker", ["--config", str(tmp_path / "broker.conf")], command=command)
     admin = Admin(process.address.admin_url)
     admin.call("POST", "/admin/v2/namespaces/public/default/deduplication", True)
-    for topic in (SOURCE, TARGET):
+    for topic in (SOURCE, *TARGETS):
         admin.create_partitioned(topic, PARTITIONS)
     yield process.address
     assert process.stop(40.0) == 0
@@ -94,13 +95,13 @@ class Driver:
 @pytest.mark.heavy
 @pytest.mark.foreign
 @pytest.mark.timeout(2400)
-def test_a_driver_killed_twice_loses_nothing_and_doubles_nothing(
+def test_queries_of_a_killed_driver_lose_nothing_and_double_nothing(
     broker: Address, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     chance = random.Random(request.node.name)
     anyio.run(produce, broker)
     admin = Admin(broker.admin_url)
-    checkpoint = tmp_path / "checkpoint"
+    checkpoints = [tmp_path / f"checkpoint-{number}" for number in range(len(TARGETS))]
     where = {"service.url": broker.service_url, "admin.url": broker.admin_url}
     per_batch = int(partitioned(admin, SOURCE, "storageSize") / BATCHES)
     given: dict[str, object] = {
@@ -112,23 +113,27 @@ def test_a_driver_killed_twice_loses_nothing_and_doubles_nothing(
             "startingOffsets": "earliest",
             "maxBytesPerTrigger": str(per_batch),
         },
-        "sink": {**where, "topic": TARGET},
-        "checkpoint": str(checkpoint),
+        "sinks": [
+            {**where, "topic": topic, "checkpointLocation": str(checkpoint)}
+            for topic, checkpoint in zip(TARGETS, checkpoints, strict=True)
+        ],
     }
-    for low, high in KILLS:
-        point = int(MESSAGES * chance.uniform(low, high))
+    for low, high in KILLS[request.node.callspec.params["broker"]]:
+        point = int(len(TARGETS) * MESSAGES * chance.uniform(low, high))
         with Driver(given, tmp_path / "driver.log") as driver:
             eventually(
                 partial(reached, driver, admin, point),
-                what=f"{point} messages in the target",
+                what=f"{point} messages in the targets",
                 seconds=RUN_SECONDS,
             )
             driver.kill()
     with Driver(given, tmp_path / "driver.log") as driver:
         driver.finish()
 
-    assert len([each for each in (checkpoint / "commits").iterdir() if each.name.isdigit()]) >= BATCHES - 2
-    assert_exactly_the_input(broker)
+    for checkpoint in checkpoints:
+        assert len([each for each in (checkpoint / "commits").iterdir() if each.name.isdigit()]) >= BATCHES - 2
+    for target in TARGETS:
+        assert_exactly_the_input(broker, target)
 
 
 async def produce(broker: Address) -> None:
@@ -154,17 +159,17 @@ def partitioned(admin: Admin, topic: str, figure: str) -> int:
 
 def reached(driver: Driver, admin: Admin, point: int) -> bool:
     driver.check_running()
-    return partitioned(admin, TARGET, "msgInCounter") >= point
+    return sum(partitioned(admin, target, "msgInCounter") for target in TARGETS) >= point
 
 
-def assert_exactly_the_input(broker: Address) -> None:
+def assert_exactly_the_input(broker: Address, target: str) -> None:
     """Assert that each number arrived once. Each target partition keeps the order of each source partition."""
     arrived = bytearray(MESSAGES)
     with closing(pulsar.Client(broker.service_url)) as client:
         for partition in range(PARTITIONS):
             newest = defaultdict[int, int](lambda: -1)
             reader = client.create_reader(
-                f"{TARGET}-partition-{partition}", pulsar.MessageId.earliest, receiver_queue_size=10_000
+                f"{target}-partition-{partition}", pulsar.MessageId.earliest, receiver_queue_size=10_000
             )
             while reader.has_message_available():
                 message = reader.read_next(timeout_millis=30_000)

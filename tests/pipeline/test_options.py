@@ -52,6 +52,11 @@ def test_an_unknown_option_is_refused_with_the_most_similar_name(
         read({**URL, "topic": "t", given: "x"})
 
 
+def test_subscribe_beside_the_same_topic_is_accepted() -> None:
+    given = {**URL, "topic": "t"}
+    assert SourceOptions.of({**given, "Subscribe": "t"}) == SourceOptions.of(given)
+
+
 @pytest.mark.parametrize("read", [SourceOptions.of, SinkOptions.of])
 def test_options_of_spark_itself_are_no_options_of_the_data_source(read: Callable[[Mapping[str, str]], Any]) -> None:
     read({**URL, "topic": "t", "path": "x", "checkpointLocation": "y", "provider": "pulsar", "option.topic": "t"})

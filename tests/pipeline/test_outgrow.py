@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -14,13 +13,12 @@ import pulsar
 import pytest
 from pulsar.schema import JsonSchema, Record, String
 
+from tests.docs.blocks import ROOT, TESTED, blocks
 from tests.foreign.admin import Admin
 from tests.foreign.broker_process import PULSAR, PULSARIUM, Address, BrokerProcess
 from tests.foreign.toolchains import REFERENCE, require
 from yardsticks.servers.reference.conf import CONFIG, WITHOUT_TRANSACTIONS, changed
 
-ROOT = Path(__file__).parents[2]
-BLOCK = re.compile(r"^```bash\n(.*?)^```", re.M | re.S)
 COUNT = 10
 WAIT_MS = 30_000
 
@@ -79,7 +77,7 @@ def run_commands_of_the_page(old: Address, new: Address, folder: Path) -> None:
         "NEW_ADMIN": new.admin_url,
         "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
     }
-    script = "".join(BLOCK.findall((ROOT / "docs" / "outgrow.md").read_text()))
+    script = "".join(each.text for each in blocks(ROOT / "docs" / "outgrow.md") if each.marker == TESTED)
     run = subprocess.run(
         ["sh", "-ec", script], cwd=folder, env={**os.environ, **names}, check=False, capture_output=True, text=True
     )

@@ -1,4 +1,4 @@
-"""Fresh brokers must answer the recorded scenarios as a real 4.2.4 and 5.0.1 did, docs/differences.md apart.
+"""Fresh brokers must answer the recorded scenarios as real brokers did, docs/differences.md apart.
 
 A fresh broker must answer the scenarios of scalable topics as a real 5.0.1 and a real 5.0.0-M1 did, in the same way.
 """
@@ -10,7 +10,15 @@ from pathlib import Path
 import pytest
 
 from pulsarium.conformance.recordings.record import scenarios_of
-from pulsarium.conformance.recordings.releases import PULSAR_4, PULSAR_5, PULSAR_5_M1, PULSAR_5_SCALABLE, Release
+from pulsarium.conformance.recordings.releases import (
+    PULSAR_3_0,
+    PULSAR_4,
+    PULSAR_4_0,
+    PULSAR_5,
+    PULSAR_5_M1,
+    PULSAR_5_SCALABLE,
+    Release,
+)
 from yardsticks.replay.brokers import DEFAULT
 from yardsticks.replay.expectations import DIFFERENCES, load, undocumented
 from yardsticks.replay.plays import play_and_change_fields, replay
@@ -18,7 +26,7 @@ from yardsticks.replay.plays import play_and_change_fields, replay
 pytestmark = pytest.mark.filterwarnings("default:played twice")
 
 
-@pytest.mark.parametrize("release", [PULSAR_4, PULSAR_5], ids=lambda each: each.name)
+@pytest.mark.parametrize("release", [PULSAR_4, PULSAR_5, PULSAR_4_0, PULSAR_3_0], ids=lambda each: each.name)
 def test_the_quick_scenarios(tmp_path: Path, release: Release) -> None:
     replay(tmp_path, 2, load(release).quick, release=release)
 
@@ -43,11 +51,25 @@ def test_forty_wrong_fields_are_all_noticed(tmp_path: Path) -> None:
 )
 @pytest.mark.parametrize("profile", ["lab", "stock", "auth"])
 def test_every_scenario(tmp_path: Path, profile: str, release: Release, behaviour: str) -> None:
-    replay(tmp_path, 4, profile=profile, behaviour=behaviour, release=release)
+    replay(tmp_path, 8, profile=profile, behaviour=behaviour, release=release)
 
 
-def test_every_known_difference_from_5_0_1_is_explained_in_the_docs() -> None:
-    assert undocumented(load(PULSAR_5).differs, DIFFERENCES.read_text()) == []
+@pytest.mark.heavy
+@pytest.mark.parametrize(
+    ("release", "profile"),
+    [(PULSAR_4_0, "lab"), (PULSAR_4_0, "stock"), (PULSAR_4_0, "auth"), (PULSAR_3_0, "lab")],
+    ids=["4.0.7-lab", "4.0.7-stock", "4.0.7-auth", "3.0.7-lab"],
+)
+def test_what_a_release_with_long_term_support_answers_otherwise(
+    tmp_path: Path, release: Release, profile: str
+) -> None:
+    own = {int(path.name[:3]) for path in release.folder.glob("[0-9]*.jsonl")}
+    replay(tmp_path, 8, own, profile=profile, release=release)
+
+
+@pytest.mark.parametrize("release", [PULSAR_5, PULSAR_4_0, PULSAR_3_0], ids=lambda each: each.name)
+def test_every_known_difference_from_another_release_is_explained_in_the_docs(release: Release) -> None:
+    assert undocumented(load(release).differs, DIFFERENCES.read_text()) == []
 
 
 of_scalable_topics = pytest.mark.parametrize("release", [PULSAR_5_SCALABLE, PULSAR_5_M1], ids=lambda each: each.name)
@@ -80,4 +102,4 @@ def test_a_wrong_field_of_a_scalable_topic_is_noticed(tmp_path: Path, release: R
 @of_scalable_topics
 @pytest.mark.parametrize("profile", ["lab", "slow", "off"])
 def test_every_scenario_of_scalable_topics(tmp_path: Path, profile: str, release: Release) -> None:
-    replay(tmp_path, 4, profile=profile, release=release)
+    replay(tmp_path, 8, profile=profile, release=release)

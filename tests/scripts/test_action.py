@@ -6,7 +6,6 @@ The YAML of docs/testing.md: a workflow, a job and a compose file of a user's ow
 from __future__ import annotations
 
 import os
-import re
 import signal
 import subprocess
 import urllib.request
@@ -18,7 +17,8 @@ from typing import Any
 import pytest
 import yaml
 
-ROOT = Path(__file__).parents[2]
+from tests.docs.blocks import ROOT, TESTED, blocks
+
 ACTION = ROOT / ".github" / "actions" / "pulsarium"
 
 
@@ -87,16 +87,15 @@ def test_the_outputs_are_those_of_the_script() -> None:
     assert given == action["inputs"].keys()
 
 
-BLOCK = re.compile(r"^```yaml\n(.*?)^```", re.M | re.S)
 CHECKOUT = "pulsarium"
 
 
-def blocks() -> list[dict[str, Any]]:
-    return [yaml.safe_load(text) for text in BLOCK.findall((ROOT / "docs" / "testing.md").read_text())]
+def documents() -> list[dict[str, Any]]:
+    return [yaml.safe_load(each.text) for each in blocks(ROOT / "docs" / "testing.md") if each.marker == TESTED]
 
 
 def test_the_workflow_uses_the_action_with_inputs_that_it_has() -> None:
-    (steps,) = [block["steps"] for block in blocks() if "steps" in block]
+    (steps,) = [block["steps"] for block in documents() if "steps" in block]
     (step,) = [step for step in steps if step.get("uses", "").startswith("./")]
     folder = ROOT / Path(step["uses"]).relative_to(CHECKOUT)
     action = yaml.safe_load((folder / "action.yml").read_text())
@@ -104,7 +103,7 @@ def test_the_workflow_uses_the_action_with_inputs_that_it_has() -> None:
 
 
 def test_the_service_waits_for_the_health_check_of_compose_yaml() -> None:
-    (own,) = [block for block in blocks() if "include" in block]
+    (own,) = [block for block in documents() if "include" in block]
     (included,) = own["include"]
     services = yaml.safe_load((ROOT / Path(included).relative_to(CHECKOUT)).read_text())["services"]
     (service,) = own["services"].values()

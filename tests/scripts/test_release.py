@@ -186,6 +186,17 @@ def test_a_tag_is_made_once_and_not_under_development(version: str, repository: 
         release.tag(repository, version, "x")
 
 
+def test_a_release_needs_the_owner_of_the_repository(repository: Path) -> None:
+    page = repository / "README.md"
+    page.write_text("github.com/OWNER/pulsarium; io.github.OWNER; {repository: OWNER/pulsarium}; NO_OWNER")
+    release.git(repository, "add", "README.md")
+    with pytest.raises(release.Refused, match=r"OWNER stands in README\.md: type `scripts/release --owner NAME`"):
+        release.tag(repository, "1.0.0", "x")
+    release.name_owner(repository, "acme")
+    assert page.read_text() == "github.com/acme/pulsarium; io.github.acme; {repository: acme/pulsarium}; NO_OWNER"
+    assert release.tag(repository, "1.0.0", "x")
+
+
 def test_a_refusal_is_no_traceback(repository: Path) -> None:
     """The work tree has a change, so that the command ends before it builds anything."""
     (repository / "scripts").mkdir()

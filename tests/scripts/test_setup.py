@@ -39,14 +39,18 @@ class Checkout:
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, root / name)
         (root / "uv.lock").write_text(LOCK)
-        self.program("python", PYTHON)
-        self.program("uv", UV)
+        self.program("tools/python", PYTHON)
+        self.program("tools/uv", UV)
 
     def program(self, name: str, text: str) -> None:
-        path = self.root / "tools" / name
-        path.parent.mkdir(exist_ok=True)
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
         path.chmod(0o755)
+
+    def fetch(self, client: str, command: str) -> None:
+        """Let a command fetch a client."""
+        self.program(f"tests/foreign/{client}/fetch", f"#!/usr/bin/env bash\n{command}\n")
 
     def run(self, script: str, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
         (self.root / "log").unlink(missing_ok=True)
@@ -167,6 +171,31 @@ def test_a_machine_without_python_is_told_what_is_needed(checkout: Checkout) -> 
 def test_a_new_lock_is_written_and_installed(checkout: Checkout) -> None:
     checkout.done()
     assert checkout.done("--lock") == ["lock --no-config --upgrade", EVERYTHING]
+
+
+FETCHES = {path.parent.name for path in (ROOT / "tests" / "foreign").glob("*/fetch")}
+
+
+@pytest.fixture
+def with_clients(checkout: Checkout) -> Checkout:
+    """Return a checkout with all tools, whose clients write their names into the log when they are fetched."""
+    for tool in ("java", "javac", "mvn", "go", "node", "npm", "cargo", "cc"):
+        checkout.program(f"tools/{tool}", "#!/usr/bin/env bash\necho javac 17\n")
+    for name in FETCHES:
+        checkout.fetch(name, 'echo "$(basename "$(dirname "$0")")" >>log')
+    checkout.done()
+    return checkout
+
+
+def test_every_client_is_fetched(with_clients: Checkout) -> None:
+    assert sorted(with_clients.done("--foreign")) == sorted(FETCHES)
+
+
+def test_a_client_that_cannot_be_fetched_ends_all(with_clients: Checkout) -> None:
+    with_clients.fetch("java", "exit 1")
+    with_clients.fetch("node", "exec sleep 600")  # run() waits for the end of whatever has its output
+    run = with_clients.run("setup", "--foreign")
+    assert (run.returncode, "tests/foreign/java/fetch failed" in run.stderr) == (1, True)
 
 
 @pytest.mark.parametrize("options", [("--python",), ("--python", "three"), ("--base", "--lock"), ("--unknown",)])

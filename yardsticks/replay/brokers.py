@@ -19,7 +19,7 @@ def pulsarium(
     profile: str, folder: Path, name: str, release: Release = PULSAR_4, behaviour: str | None = None
 ) -> Iterator[Broker]:
     """Start a fresh broker with the settings of the recorded one; its log and ready file go to `folder`/`name`."""
-    options = ["--profile", behaviour or release.behavior, "--config", str(release.folder / release.configs[profile])]
+    options = ["--profile", behaviour or release.behavior, "--config", str(release.config(profile))]
     try:
         process = BrokerProcess(folder / name, options)
     except AssertionError as error:

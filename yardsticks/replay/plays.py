@@ -15,6 +15,9 @@ from .brokers import pulsarium
 from .expectations import load
 from .mutants import unnoticed
 
+BROKERS = 6
+"""Brokers that play side by side before fields are changed: the recorder mostly waits."""
+
 
 class SecondPlay(UserWarning):
     """A warning about scenarios that passed only in a second play, alone. The summary of pytest shows the warning."""
@@ -52,7 +55,12 @@ def play_and_change_fields(numbers: Collection[int], folder: Path, count: int, r
     known = expected.known(release.behavior)
     scenarios = [s for s in expected.of_profile("lab") if s.number in numbers]
     player = Replay(folder, release=release)
-    verdicts = player.run(scenarios, partial(pulsarium, "lab", folder, release=release), 2, lambda verdict: None)
-    fine = [verdict.scenario for verdict in verdicts if report.good(verdict, known)]
+
+    def good(verdict: Verdict) -> bool:
+        return report.good(verdict, known)
+
+    new_broker = partial(pulsarium, "lab", folder, release=release)
+    verdicts = player.run(scenarios, new_broker, BROKERS, lambda verdict: None, good)
+    fine = [verdict.scenario for verdict in verdicts if good(verdict)]
     assert len(fine) > len(scenarios) / 2
     assert unnoticed(player, fine, known, count) == []

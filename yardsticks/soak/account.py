@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 MOST_TOLD = 5  # violations that a stream reports; the first one usually causes the others
@@ -88,3 +90,15 @@ class Account:
     @property
     def is_complete(self) -> bool:
         return not self.missing
+
+
+def tell(accounts: Sequence[Account], *, finished: bool = False) -> None:
+    """Print the figures of all streams together, as a line of JSON. The last line (`finished`) includes each stream."""
+    told = {
+        "sent": sum(account.confirmed for account in accounts),
+        "seen": sum(account.seen for account in accounts),
+        "again": sum(account.again for account in accounts),
+        "violations": [violation for account in accounts for violation in account.violations],
+        "streams": [[each.name, each.confirmed, each.seen, each.again] for each in accounts] if finished else [],
+    }
+    print(json.dumps(told), flush=True)

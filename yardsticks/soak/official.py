@@ -13,8 +13,7 @@ from collections.abc import Callable
 
 import pulsar
 
-from .account import Account
-from .lines import tell
+from .account import Account, tell
 
 TYPES = (pulsar.ConsumerType.Exclusive, pulsar.ConsumerType.Shared, pulsar.ConsumerType.KeyShared)
 NUMBER = struct.Struct(">QI")

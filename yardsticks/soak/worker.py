@@ -13,12 +13,11 @@ import anyio
 
 from pulsarium.client import connect, connect_admin
 
-from .account import Account
+from .account import Account, tell
 from .compacted import Compacted
 from .guests import Clients, Expiring, Topics
 from .history import History
 from .letters import DeadLetters, Delayed
-from .lines import tell
 from .load import Load, Site
 from .streams import streams
 from .transactional import Transactions

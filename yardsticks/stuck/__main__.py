@@ -39,6 +39,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("states", nargs="*", metavar="STATE", help="the states to record (default: all)")
     parser.add_argument("--broker", default="pulsar://localhost:6650", help="URL of the binary protocol")
     parser.add_argument("--admin-url", default="http://localhost:8080", help="URL of the admin API")
+    parser.add_argument("--at-once", type=int, default=20, help="states at once; fewer on a busy machine (default: 20)")
     return parser.parse_args()
 
 
@@ -80,7 +81,7 @@ async def run(options: argparse.Namespace) -> int:
     states: dict[str, tuple[State, str | None]] = {name: (state, reason) for name, (reason, state) in STUCK.items()}
     states |= {name: (state, None) for name, state in HEALTHY.items()}
     failed = list[str]()
-    limit = trio.CapacityLimiter(20)
+    limit = trio.CapacityLimiter(options.at_once)
 
     async def one(name: str) -> None:
         async with limit:

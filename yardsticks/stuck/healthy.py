@@ -142,6 +142,7 @@ HEALTHY: Final[dict[str, State]] = {
     "delayed-a-little": delayed_a_little,
     "transactions": transactions,
     "cumulative": cumulative,
+    "caught-up-name-of-two-words": partial(caught_up, subscription="billing eu/1"),
     "without-a-consumer": without_a_consumer,
     "partitioned-caught-up": partial(partitioned, then=caught_up),
     "partitioned-traffic": partial(partitioned, then=traffic),

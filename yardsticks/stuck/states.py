@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import urllib.request
 from collections.abc import Callable
 from typing import Final, TypeVar
 
@@ -12,8 +13,10 @@ from pulsarium.client import (
     ConsumerType,
     KeySharedMode,
 )
+from pulsarium.rest.data import NamespaceIsolation
 from pulsarium.rest.policies import (
     DISPATCH_RATE,
+    DISPATCHER_PAUSE,
     MAX_UNACKED_PER_CONSUMER,
     MAX_UNACKED_PER_SUBSCRIPTION,
     PUBLISH_RATE,
@@ -295,11 +298,53 @@ async def an_exclusive_worker_that_hangs(stage: Stage) -> None:
 
 @state("not-writable")
 async def a_client_that_reads_nothing(stage: Stage) -> None:
-    await stage.consumer(SHARED, client=await stage.stalling())
+    await _flood(stage, SHARED)
+
+
+@state("not-writable")
+async def an_exclusive_client_that_reads_nothing(stage: Stage) -> None:
+    await _flood(stage, EXCLUSIVE)
+
+
+async def _flood(stage: Stage, kind: ConsumerType) -> None:
+    """Publish more than the connection of a client that reads nothing can take."""
+    await stage.consumer(kind, client=await stage.stalling())
     await trio.sleep(1)
     stage.stall()
     for _ in range(200):
         await stage.publish(1, content=b"x" * 200_000)
+
+
+@state("unreadable", alone="httpServerEnabled=true")
+async def a_ledger_that_bookies_lost(stage: Stage) -> None:
+    await stage.admin.topics.create_non_partitioned_topic(stage.topic)
+    await stage.admin.topics.create_subscription(stage.topic, SUBSCRIPTION)
+    for _ in range(2):  # each time that the topic is loaded, it gets a ledger
+        await stage.publish(3)
+        await stage.admin.topics.unload(stage.topic)
+    inside = await stage.admin.topics.get_internal_stats(stage.topic)
+    await _delete_ledger(inside["ledgers"][0]["ledgerId"])
+    await stage.admin.topics.unload(stage.topic)
+    await stage.consumer(SHARED)
+
+
+async def _delete_ledger(ledger: int) -> None:
+    """Delete a ledger behind the broker's back, over the HTTP of its bookie."""
+    url = f"http://localhost:8000/api/v1/ledger/delete?ledger_id={ledger}"
+    request = urllib.request.Request(url, method="DELETE")
+    with await trio.to_thread.run_sync(urllib.request.urlopen, request):
+        pass
+
+
+@state("ack-gaps", alone="managedLedgerMaxUnackedRangesToPersist=5")
+async def acknowledgements_with_too_many_gaps(stage: Stage) -> None:
+    consumer = await stage.consumer(SHARED, receiver_queue_size=100)
+    await _policy(stage, DISPATCHER_PAUSE, True)
+    await stage.publish(100)
+    for number, message in enumerate(await stage.take(consumer, 100)):
+        if number % 2:
+            await consumer.acknowledge(message)
+    await stage.publish(20)
 
 
 @state("no-consumer")
@@ -317,6 +362,28 @@ async def a_topic_that_is_not_there(stage: Stage) -> None:
     await stage.admin.brokers.get_version()
 
 
+@state("topic-unavailable", alone="loadManagerClassName=...ModularLoadManagerImpl, loadBalancerEnabled=true")
+async def a_namespace_that_no_broker_may_serve(stage: Stage) -> None:
+    await stage.admin.topics.create_non_partitioned_topic(stage.topic)
+    nowhere: NamespaceIsolation = {
+        "namespaces": ["public/default"],
+        "primary": ["nowhere"],
+        "secondary": [],
+        "auto_failover_policy": {
+            "policy_type": "min_available",
+            "parameters": {"min_limit": "1", "usage_threshold": "100"},
+        },
+    }
+    [cluster] = await stage.admin.clusters.get_clusters()
+    await stage.admin.clusters.create_namespace_isolation_policy(cluster, stage.name, nowhere)
+    await stage.admin.namespaces.unload("public/default")
+    try:
+        await trio.sleep_forever()
+    finally:
+        with trio.CancelScope(shield=True):
+            await stage.admin.clusters.delete_namespace_isolation_policy(cluster, stage.name)
+
+
 @state("broker-owes", alone="maxUnackedMessagesPerBroker=3000")
 async def a_broker_at_its_limit(stage: Stage) -> None:
     await stage.admin.topics.create_non_partitioned_topic(stage.topic)
@@ -325,7 +392,7 @@ async def a_broker_at_its_limit(stage: Stage) -> None:
     await stage.consumer(SHARED, receiver_queue_size=8000)
 
 
-@state("recently-joined", alone="subscriptionKeySharedUseClassicPersistentImplementation=true")
+@state("recently-joined", alone="subscriptionKeySharedUseClassicPersistentImplementation=true, or Pulsar 3.x")
 async def a_consumer_that_joined_late(stage: Stage) -> None:
     first = await stage.consumer(KEY_SHARED, consumer_name="a")
     for number in range(10):

@@ -237,13 +237,13 @@ def among_others(frame: TappedFrame) -> bool:
 
 def is_unordered(frame: TappedFrame) -> bool:
     """Return whether some messages of the consumer have no order."""
-    consumer = consumer_of(frame)
+    consumer = frame.open_consumer
     return consumer is not None and consumer.type in (pb.CommandSubscribe.Shared, pb.CommandSubscribe.Key_Shared)
 
 
 def may_overtake(later: TappedFrame, earlier: TappedFrame) -> bool:
     """Return whether nothing orders two messages of a connection: the type Shared, or Key_Shared and other keys."""
-    consumer = consumer_of(earlier)
+    consumer = earlier.open_consumer
     if consumer is None or later.spec is not earlier.spec or later.open_consumer is not consumer:
         return False
     keys = _key_of(later), _key_of(earlier)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import trio
@@ -27,15 +28,16 @@ log = PartLog("explore")
 def state_of(frame: TappedFrame) -> str:
     """Return the state of the producer, the subscription or the transaction that a frame concerns."""
     words = []
-    consumer, producer = consumer_of(frame), frame.open_producer
+    consumer, own, producer = frame.open_consumer, consumer_of(frame), frame.open_producer
     if consumer is not None:
-        others = len(consumer.subscription.consumers) > 1
-        words += [pb.CommandSubscribe.SubType.Name(consumer.type), "with others" if others else "alone"]
+        words.append(pb.CommandSubscribe.SubType.Name(consumer.type))
+        if own is not None:
+            words.append("with others" if len(own.subscription.consumers) > 1 else "alone")
         if frame.name == "MESSAGE" and frame.body.redelivery_count:
             words.append("redelivered")
         elif frame.name == "ACK":
             words.append(pb.CommandAck.AckType.Name(frame.body.ack_type).lower())
-        elif frame.name != "MESSAGE" and consumer.unacked:
+        elif frame.name != "MESSAGE" and own is not None and own.unacked:
             words.append("with unacknowledged messages")
     if isinstance(producer, Producer):
         words.append("with consumers" if producer.topic.subscriptions else "without subscription")
@@ -109,18 +111,19 @@ class PlannedRun:
 
 
 class Explorer:
-    """The choices of one run of a cluster."""
+    """The choices of one run of a cluster, or of a proxy."""
 
-    def __init__(self, lab: Lab, run: PlannedRun) -> None:
+    def __init__(self, lab: Lab, run: PlannedRun, kinds: Iterable[ChoiceKind] = KINDS.values()) -> None:
         self._faults = lab.faults
         self._run = run
+        self._kinds = kinds
         self._rules: list[InstalledFault] = []
         self._stage = Stage(lab)
         self._stage.lost_answer = self._rule(KINDS["duplicate"], "SEND", "after", Drop())
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Make the choices of the plan until canceled."""
-        for kind in KINDS.values():
+        for kind in self._kinds:
             if kind.action is not None:
                 for stage, commands in (("before", kind.before), ("after", kind.after)):
                     for command in commands:

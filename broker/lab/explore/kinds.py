@@ -23,7 +23,7 @@ class ChoiceKind:
     does: what happens. legal: why Pulsar may do the same. rate: probability of the choice at each of its moments.
     before: commands before whose handling, or whose delivery, the kind can be chosen. after: the same behind the work,
     at the answer. fits: a further condition on the frame. values: what a decision chooses from, such as seconds.
-    config: broker.conf keys that a choice at the start sets.
+    config: broker.conf keys that a choice at the start sets. only_broker: whether a proxy cannot make the choice.
     """
 
     name: str
@@ -36,6 +36,7 @@ class ChoiceKind:
     fits: Callable[[TappedFrame], bool] = lambda frame: True
     values: Sequence[float] = ()
     config: Mapping[str, Any] = field(default_factory=dict)
+    only_broker: bool = False
 
     @property
     def commands(self) -> Sequence[str]:
@@ -110,6 +111,7 @@ _ROWS = (
         actions.CloseConsumer(),
         before=("MESSAGE",),
         fits=actions.is_redelivered,
+        only_broker=True,
     ),
     ChoiceKind(
         "takeover",
@@ -119,6 +121,7 @@ _ROWS = (
         actions.CloseConsumer(),
         before=("ACK", "FLOW"),
         fits=actions.among_others,
+        only_broker=True,
     ),
     ChoiceKind(
         "reorder",
@@ -137,6 +140,7 @@ _ROWS = (
         actions.Unload(),
         before=("SEND", "ACK", "MESSAGE"),
         fits=actions.on_topic,
+        only_broker=True,
     ),
     ChoiceKind(
         "move",
@@ -146,6 +150,7 @@ _ROWS = (
         actions.Move(),
         before=("SEND", "ACK", "MESSAGE"),
         fits=actions.of_several_brokers,
+        only_broker=True,
     ),
     ChoiceKind(
         "not-ready",
@@ -209,6 +214,7 @@ _ROWS = (
         actions.TimeOut(),
         before=_TRANSACTIONAL[1:],
         fits=actions.in_transaction,
+        only_broker=True,
     ),
     ChoiceKind(
         "crash-before",
@@ -218,6 +224,7 @@ _ROWS = (
         0.02,
         actions.Crash(),
         before=("SEND", "ACK", "FLOW", "END_TXN"),
+        only_broker=True,
     ),
     ChoiceKind(
         "crash-after",
@@ -226,6 +233,7 @@ _ROWS = (
         0.02,
         actions.Crash(),
         after=("SEND", "SUBSCRIBE", "END_TXN"),
+        only_broker=True,
     ),
     ChoiceKind(
         "clock-jump",
@@ -235,6 +243,7 @@ _ROWS = (
         actions.Jump(),
         before=("SEND", "ACK", "FLOW", "MESSAGE"),
         values=(5.0, 65.0, 400.0),
+        only_broker=True,
     ),
     ChoiceKind(
         "small-dispatch",
@@ -246,11 +255,14 @@ _ROWS = (
             "dispatcherMaxReadBatchSize": 1,
             "dispatcherMaxRoundRobinBatchSize": 1,
         },
+        only_broker=True,
     ),
 )
 
 KINDS: Final[Mapping[str, ChoiceKind]] = {kind.name: kind for kind in _ROWS}
 """Every kind, by its name."""
+ONLY_BROKER: Final = tuple(kind.name for kind in _ROWS if kind.only_broker)
+"""The kinds that a proxy leaves out."""
 
 
 def check(script: Script) -> Script:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 
-from pulsarium.broker.lab.explore.kinds import KINDS
+from pulsarium.broker.lab.explore.kinds import KINDS, ONLY_BROKER
 from pulsarium.broker.lab.explore.script import Decision, Script
 from pulsarium.broker.lab.explore.search import ExploredFailure, Search
 from pulsarium.broker.lab.faults.actions import Answer, Close
@@ -55,10 +55,10 @@ def pytest_mark(script: Script) -> str:
     return f"@pytest.mark.pulsar(explore=[{inside}])"
 
 
-def explore_command(script: Script, command: Sequence[str]) -> str:
-    """Return the command that repeats a script."""
+def explore_command(script: Script, command: Sequence[str], options: Sequence[str] = ()) -> str:
+    """Return the command that repeats a script. `options` say what the command runs in front of."""
     chosen = [word for decision in script for word in ("--decide", str(decision))]
-    return shlex.join(["pulsarium", "explore", *chosen, "--", *command])
+    return shlex.join(["pulsarium", "explore", *options, *chosen, "--", *command])
 
 
 def fault_commands(script: Script) -> Sequence[str]:
@@ -98,10 +98,15 @@ def totals(search: Search) -> Iterator[str]:
         yield f"{_count(search.repeated, 'more run')} failed, but not without the decisions of these scripts"
 
 
+def left_out() -> str:
+    """Return which kinds an exploration through a proxy leaves out."""
+    return f"Left out, because only a broker of Pulsarium can make them: {', '.join(ONLY_BROKER)}."
+
+
 def listed() -> Iterator[str]:
     """Yield the table of kinds, for people."""
     for kind in KINDS.values():
-        yield f"{kind.name} (rate {kind.rate:g})"
+        yield f"{kind.name} (rate {kind.rate:g}{', not with --proxy' if kind.only_broker else ''})"
         yield f"  {kind.does}"
         yield f"  Legal: {kind.legal}"
         at = [*kind.before, *(f"{command} (after the work)" for command in kind.after)]

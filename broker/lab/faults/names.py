@@ -61,7 +61,6 @@ FACTS: Final[Mapping[str, Fact]] = {
 BODY: Final = "body"
 MESSAGE: Final = "message"
 VALUE: Final = "value"
-_PAIR: Final = {"key", "value"}
 ENTRY: Final[Mapping[str, tuple[Any, Callable[[TappedFrame], list[Any]]]]] = {
     "metadata": (pb.MessageMetadata.DESCRIPTOR, lambda frame: [] if frame.metadata is None else [frame.metadata]),
     MESSAGE: (pb.SingleMessageMetadata.DESCRIPTOR, lambda frame: [metadata for metadata, _ in frame.messages]),

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from struct import Struct
 from typing import NamedTuple
 
-MOST_FRAME = 128 << 20  # bytes; brokers may allow more than 5 MB, and only bytes that arrived take memory
+from pulsarium.proto.framing import MAX_FRAME_SIZE
+
 HEAD = 10  # bytes up to the command type: the length word, the size of the command, and the type with its tag
 TYPE_TAG = 0x08  # of BaseCommand.type
 NO_TYPE = -1
+_head_of = Struct(">I4xBB").unpack_from  # the length word, the tag and the type, in one call for each frame
 
 
 class Cut(NamedTuple):
@@ -27,6 +30,8 @@ class Cutter:
     """Cut one direction of a connection. Bytes that are no frame pass unchanged, with all bytes behind them."""
 
     def __init__(self) -> None:
+        self.most = MAX_FRAME_SIZE
+        """Bytes of the longest frame to look at. The broker does not accept a longer one, which passes."""
         self._held = bytearray()  # the beginning of a frame to look at, or less than a head
         self._need = 0  # bytes that are needed before `_held` is looked at again
         self._passing = 0  # bytes of a frame under way that still pass
@@ -54,14 +59,13 @@ class Cutter:
         cuts: list[Cut] = []
         begin, start, end = 0, self._passing, len(data)
         self._passing, self._need = 0, HEAD
-        while start + HEAD <= end:
-            stop = start + 4 + int.from_bytes(data[start : start + 4], "big")
-            if not start + HEAD <= stop <= start + MOST_FRAME:
-                self._broken = True
-                start = end
+        last = end - HEAD
+        while start <= last:
+            length, tag, kind = _head_of(data, start)
+            if length < HEAD - 4:
                 break
-            kind = kind_of(data, start)
-            if watched is not None and kind != NO_TYPE and kind not in watched:
+            stop = start + 4 + length
+            if length + 4 > self.most or (watched is not None and tag == TYPE_TAG and kind not in watched):
                 if stop > end:
                     self._passing = stop - end
                     stop = end
@@ -74,6 +78,16 @@ class Cutter:
                 cuts.append(Cut(data[begin:start], is_frame=False))
             cuts.append(Cut(data[start:stop], is_frame=True))
             begin = start = stop
+        if end - start >= 4:
+            length = int.from_bytes(data[start : start + 4], "big")
+            if length < HEAD - 4:  # no command is so short
+                self._broken = True
+                start = end
+            elif length + 4 > self.most:  # the broker ends the connection already now
+                self._passing = start + 4 + length - end
+                start = end
+        else:
+            self._need = 4
         if begin < start:
             cuts.append(Cut(data[begin:start], is_frame=False))
         if start < end:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 from pulsarium.proto.commands import Direction
 from pulsarium.proto.errors import InvalidTopicName
@@ -11,8 +12,9 @@ from pulsarium.proto.text import text_of
 from pulsarium.proto.topic_name import TopicName
 
 _T = pb.BaseCommand
+_Each = TypeVar("_Each")
 OF_CLIENT = frozenset((_T.CONNECT, _T.PRODUCER, _T.SUBSCRIBE, _T.CLOSE_PRODUCER, _T.CLOSE_CONSUMER))
-OF_BROKER = frozenset((_T.CONNECTED, _T.PRODUCER_SUCCESS, _T.CLOSE_PRODUCER, _T.CLOSE_CONSUMER))
+OF_BROKER = frozenset((_T.CONNECTED, _T.PRODUCER_SUCCESS, _T.SUCCESS, _T.ERROR, _T.CLOSE_PRODUCER, _T.CLOSE_CONSUMER))
 
 
 @dataclass(frozen=True)
@@ -40,10 +42,42 @@ class ProxiedSubscription:
 
 @dataclass(frozen=True)
 class ProxiedConsumer:
-    """A consumer."""
+    """A consumer. Its type is a `CommandSubscribe.SubType`."""
 
     name: str
     subscription: ProxiedSubscription
+    type: int
+
+
+class _Opened(dict[int, _Each]):
+    """Producers or consumers by their ids: those that the broker has accepted, and those that it may still refuse."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._asked: dict[int, tuple[int, _Each, _Each | None]] = {}  # by request: the id, what is new, what was there
+
+    def ask(self, request: int, number: int, new: _Each) -> None:
+        """Open `new` until the broker refuses the request."""
+        self._asked[request] = number, new, self.get(number)
+        self[number] = new
+        if len(self._asked) > len(self):  # a broker that answers is never so far behind
+            del self._asked[next(iter(self._asked))]
+
+    def asked(self, request: int) -> _Each | None:
+        """Return what a request without an answer opens, or None."""
+        return self._asked[request][1] if request in self._asked else None
+
+    def accept(self, request: int) -> None:
+        """Note that the broker has accepted a request."""
+        self._asked.pop(request, None)
+
+    def refuse(self, request: int) -> None:
+        """Forget what a request opened, and remember what was there before."""
+        number, new, former = self._asked.pop(request, (0, None, None))
+        if new is not None and self.get(number) is new:
+            del self[number]
+            if former is not None:
+                self[number] = former
 
 
 class OpenedByClient:
@@ -51,9 +85,8 @@ class OpenedByClient:
 
     def __init__(self) -> None:
         self.client_version = ""
-        self.producers: dict[int, ProxiedProducer] = {}
-        self.consumers: dict[int, ProxiedConsumer] = {}
-        self._nameless: dict[int, ProxiedProducer] = {}  # by the id of the request that the broker answers with a name
+        self.producers = _Opened[ProxiedProducer]()
+        self.consumers = _Opened[ProxiedConsumer]()
 
     def note(self, sender: Direction, command: pb.BaseCommand) -> None:
         """Note a command of OF_CLIENT or of OF_BROKER."""
@@ -65,9 +98,12 @@ class OpenedByClient:
             case _T.SUBSCRIBE:
                 self._subscribes(command.subscribe)
             case _T.PRODUCER_SUCCESS:
-                producer = self._nameless.pop(command.producer_success.request_id, None)
-                if producer is not None:
-                    producer.name = text_of(command.producer_success.producer_name)
+                self._produced(command.producer_success)
+            case _T.SUCCESS:
+                self.consumers.accept(command.success.request_id)
+            case _T.ERROR:
+                self.producers.refuse(command.error.request_id)
+                self.consumers.refuse(command.error.request_id)
             case _T.CLOSE_PRODUCER:
                 self.producers.pop(command.close_producer.producer_id, None)
             case _T.CLOSE_CONSUMER:
@@ -76,16 +112,22 @@ class OpenedByClient:
     def _produces(self, asked: pb.CommandProducer) -> None:
         topic = _topic(asked.topic)
         if topic is not None:
-            producer = self.producers[asked.producer_id] = ProxiedProducer(text_of(asked.producer_name), topic)
-            self._nameless[asked.request_id] = producer
-            if len(self._nameless) > len(self.producers):  # the broker refused earlier ones
-                del self._nameless[next(iter(self._nameless))]
+            producer = ProxiedProducer(text_of(asked.producer_name), topic)
+            self.producers.ask(asked.request_id, asked.producer_id, producer)
+
+    def _produced(self, answer: pb.CommandProducerSuccess) -> None:
+        producer = self.producers.asked(answer.request_id)
+        if producer is not None:
+            producer.name = text_of(answer.producer_name)
+        if answer.producer_ready:
+            self.producers.accept(answer.request_id)
 
     def _subscribes(self, asked: pb.CommandSubscribe) -> None:
         topic = _topic(asked.topic)
         if topic is not None:
             subscription = ProxiedSubscription(text_of(asked.subscription), topic)
-            self.consumers[asked.consumer_id] = ProxiedConsumer(text_of(asked.consumer_name), subscription)
+            consumer = ProxiedConsumer(text_of(asked.consumer_name), subscription, asked.subType)
+            self.consumers.ask(asked.request_id, asked.consumer_id, consumer)
 
 
 def _topic(named: str | bytes) -> ProxiedTopic | None:

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import socket
-import ssl
+from contextlib import ExitStack
 from functools import partial
+from typing import Final
+from urllib.parse import urlsplit
 
 import trio
 
+from pulsarium.broker.auth.tls import TlsContext
 from pulsarium.broker.cluster import Broker
 from pulsarium.broker.lab.connections import Opened
 from pulsarium.broker.lab.proxy.connection import MaskOf, ProxiedConnection
 from pulsarium.broker.lab.proxy.rewriting import BrokerUrls
 from pulsarium.broker.lab.proxy.upstream import ProxyTls, Upstream
 from pulsarium.broker.logs import PartLog
+from pulsarium.broker.net.accepting import PlainStream, Shortage, accept_one, bind, shake_hands
+from pulsarium.broker.net.dialling import FAILURES, dial, is_full, plain, why
+from pulsarium.broker.net.wrong_port import at_binary_port
+from pulsarium.proto.commands import Direction
 
 log = PartLog("proxy")
 
 CONNECT_SECONDS = 10.0
-"""How long a broker may take to accept a connection, and a client to begin TLS."""
+"""How long a broker may take to accept a connection."""
+TLS_ALERT: Final = b"\x15"
+ENDED: Final = "it ended the connection without an answer; if its port is for TLS, name it as pulsar+ssl://HOST:PORT"
 
 
 class ProxiedConnections:
@@ -62,7 +71,8 @@ class ProxiedConnections:
 class Proxy:
     """Listen for one broker, and for each broker that its answers name.
 
-    `stand_in` is the broker that has the lab. It serves no client.
+    `stand_in` is the broker that has the lab. It serves no client. With its brokerServicePortTls, each broker has a
+    second port, where clients use TLS.
     """
 
     def __init__(
@@ -79,95 +89,115 @@ class Proxy:
         self._connections = connections
         self._nursery = nursery
         self._host = host
-        self._tls = tls
+        self._to_brokers = tls.to_brokers
+        self._to_clients = None if stand_in.config.brokerServicePortTls is None else stand_in.cluster.tls
         self._mask_of = mask_of
-        self._ports: dict[Upstream, int] = {}
+        self._ports: dict[Upstream, tuple[int, ...]] = {}  # without TLS, and with it
+        self._shortage = Shortage(log)
+        self._warned: dict[Upstream, str] = {}  # the last reason
 
-    def listen(self, upstream: Upstream, port: int = 0) -> str:
-        """Return the URL where clients on this machine reach a broker. Raise `OSError` when the port is taken."""
-        if upstream not in self._ports:
-            family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
-            listener = trio.socket.from_stdlib_socket(
-                socket.create_server((self._host, port), family=family, backlog=1024)
-            )
-            self._ports[upstream] = listener.getsockname()[1]
-            serve = partial(trio.serve_listeners, partial(self._carry, upstream), [trio.SocketListener(listener)])
-            self._nursery.start_soon(serve)
-        return self._url(self._host, upstream)
+    def listen(self, upstream: Upstream, *listeners: socket.socket) -> None:
+        """Carry what comes to listening sockets to a broker. The second socket, if any, is for TLS."""
+        self._ports[upstream] = tuple(listener.getsockname()[1] for listener in listeners)
+        for listener, tls in zip(listeners, (None, self._to_clients), strict=False):
+            self._nursery.start_soon(self._accept, upstream, listener, tls)
 
-    def _url(self, host: str, upstream: Upstream) -> str:
-        return str(Upstream(host, self._ports[upstream], self._tls.to_clients is not None))
+    def _listen_too(self, upstream: Upstream) -> None:
+        """Listen for a broker that an answer names. Raise `OSError` when no port is free."""
+        options = ("--port",) if self._to_clients is None else ("--port", "--tls-port")
+        with ExitStack() as undo:
+            listeners = [undo.enter_context(bind(self._host, 0, option)) for option in options]
+            undo.pop_all()
+        self.listen(upstream, *listeners)
+
+    def _urls(self, host: str, upstream: Upstream) -> BrokerUrls:
+        plain, *tls = self._ports[upstream]
+        return BrokerUrls(str(Upstream(host, plain)), str(Upstream(host, tls[0], secure=True)) if tls else "")
 
     def through(self, host: str, urls: BrokerUrls) -> BrokerUrls:
         """Return the URLs of the proxy for a broker, for a client that knows the proxy as `host`."""
-        given = urls.secure if self._tls.to_brokers is not None else urls.plain
+        given = urls.secure if self._to_brokers is not None else urls.plain
         if not given:
             return urls
         try:
             upstream = Upstream.of(given)
-            self.listen(upstream)
+            if upstream not in self._ports:
+                self._listen_too(upstream)
         except (ValueError, OSError) as error:
             log.warning("no port for a broker: its clients bypass the proxy", broker=given, reason=error)
             return urls
-        ours = self._url(host, upstream)
-        return BrokerUrls("", ours) if self._tls.to_clients is not None else BrokerUrls(ours, "")
+        return self._urls(host, upstream)
 
-    async def _carry(self, upstream: Upstream, client: trio.SocketStream) -> None:
+    async def _accept(self, upstream: Upstream, listener: socket.socket, tls: TlsContext | None) -> None:
+        """Carry every connection to a listening socket, until cancelled."""
+        with listener:
+            async with trio.open_nursery() as nursery:
+                while True:
+                    sock, host, port = await accept_one(listener, self._shortage)
+                    nursery.start_soon(self._carry, upstream, sock, f"/{host}:{port}", tls)
+
+    async def _carry(self, upstream: Upstream, sock: socket.socket, address: str, tls: TlsContext | None) -> None:
+        """Carry one connection, and keep its errors from the others."""
+        client = PlainStream(sock)
         try:
-            peer, own = client.socket.getpeername(), client.socket.getsockname()
-        except OSError:  # the client has disconnected already
-            await trio.aclose_forcefully(client)
-            return
-        address, host = f"/{peer[0]}:{peer[1]}", own[0]
-        connection = ProxiedConnection(
-            self._stand_in, address, self._url(host, upstream), partial(self.through, host), self._mask_of
-        )
-        try:
-            await self._carried(connection, upstream, client)
-        except Exception as error:  # a connection that fails must not end the others
+            host: str = sock.getsockname()[0]
+            through = partial(self.through, host)
+            url = self._urls(host, upstream)[tls is not None]
+            connection = ProxiedConnection(self._stand_in, address, url, through, self._mask_of)
+            try:
+                await self._carried(connection, upstream, client, tls)
+            finally:
+                self._connections.remove(connection)
+        except Exception as error:
             log.error("a connection failed", exception=error, peer=address)
         finally:
-            self._connections.remove(connection)
+            await trio.aclose_forcefully(client)
 
-    async def _carried(self, connection: ProxiedConnection, upstream: Upstream, raw: trio.SocketStream) -> None:
-        async with raw:
-            try:
-                with trio.fail_after(CONNECT_SECONDS):
-                    client = await _shaken(raw, self._tls.to_clients)
-            except (trio.TooSlowError, trio.BrokenResourceError) as error:
-                log.warning("no TLS with a client", peer=connection, reason=_why(error))
-                return
-            try:
-                with trio.fail_after(CONNECT_SECONDS):
-                    broker = await self._dialled(upstream)
-            except (OSError, UnicodeError, trio.TooSlowError, trio.BrokenResourceError) as error:
-                why = f"cannot connect to {upstream}: {_why(error)}"
-                log.warning(why, peer=connection)
-                self._connections.add(connection)
-                connection.refused(why)
-                return
-            async with broker:
-                await connection.carry(client, broker, partial(self._connections.add, connection))
-
-    async def _dialled(self, upstream: Upstream) -> trio.abc.Stream:
-        raw = await trio.open_tcp_stream(upstream.host, upstream.port)
+    async def _carried(
+        self, connection: ProxiedConnection, upstream: Upstream, raw: PlainStream, to_client: TlsContext | None
+    ) -> None:
+        client: trio.abc.Stream | None = raw
+        if to_client is not None:
+            admission = self._stand_in.cluster.admission
+            client = await shake_hands(raw, to_client.current(), connection.address, admission)
+        if client is None:
+            return
         try:
-            return await _shaken(raw, self._tls.to_brokers if upstream.secure else None, upstream.host)
-        except BaseException:
-            await trio.aclose_forcefully(raw)
-            raise
+            with trio.fail_after(CONNECT_SECONDS):
+                tls = self._to_brokers if upstream.secure else None
+                broker = await dial(upstream.host, upstream.port, tls)
+        except FAILURES as error:
+            if is_full(error):
+                self._shortage.tell(error)
+            else:
+                self._warn("cannot connect to a broker", upstream, connection, why(error))
+            self._connections.add(connection)
+            connection.refused(f"cannot connect to {upstream}: {why(error)}")
+            return
+        async with broker:
+            await connection.carry(client, broker, partial(self._connections.add, connection))
+            if connection.was_reset:
+                raw.reset_when_closed()
+                plain(broker).reset_when_closed()
+        wrong = self._wrong_port(connection, upstream, secure=to_client is not None)
+        if wrong:
+            self._warn("a connection ended before the broker answered", upstream, connection, wrong)
+        else:
+            self._warned.pop(upstream, None)
 
+    def _warn(self, what: str, upstream: Upstream, connection: ProxiedConnection, reason: str) -> None:
+        """Log what keeps clients from a broker, but not again for each time that they try."""
+        if self._warned.get(upstream) != reason:
+            self._warned[upstream] = reason
+            log.warning(what, broker=upstream, peer=connection, reason=reason)
 
-async def _shaken(raw: trio.SocketStream, context: ssl.SSLContext | None, broker: str | None = None) -> trio.abc.Stream:
-    """Return a stream with TLS, or without when there is no context. `broker` is the name of the other side."""
-    if context is None:
-        return raw
-    stream = trio.SSLStream(raw, context, server_hostname=broker, server_side=broker is None, https_compatible=True)
-    await stream.do_handshake()
-    return stream
-
-
-def _why(error: BaseException) -> str:
-    if isinstance(error, trio.TooSlowError):
-        return "no answer"
-    return getattr(error.__cause__ or error, "strerror", None) or str(error.__cause__ or error)
+    def _wrong_port(self, connection: ProxiedConnection, upstream: Upstream, *, secure: bool) -> str:
+        """Return why a side did not understand the other, or ""."""
+        of_client, of_broker = (connection.begins.get(side, b"") for side in (Direction.CLIENT, Direction.BROKER))
+        url, url_tls = self._urls(Upstream.of(connection.listener).host, upstream)
+        own = self._stand_in.listener_at(urlsplit(url).netloc.rpartition(":")[0])
+        found = at_binary_port(of_client, own._replace(pulsar=url, pulsar_ssl=url_tls), secure=secure)
+        if found is not None:
+            return found.reason
+        ended = connection.left_by_broker and of_client and not upstream.secure
+        return ENDED if ended and of_broker[:1] in (b"", TLS_ALERT) else ""

@@ -1,4 +1,4 @@
-"""The port of a real broker, and the TLS of both sides of the proxy."""
+"""The port of a real broker, and the TLS towards the broker."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ class Upstream(NamedTuple):
 
 @dataclass(frozen=True)
 class ProxyTls:
-    """TLS towards brokers and towards clients. None is no TLS of that side."""
+    """TLS towards brokers and their admin API. None is no TLS, and for the admin API the trust of the machine."""
 
     to_brokers: ssl.SSLContext | None = None
-    to_clients: ssl.SSLContext | None = None
+    to_admin: ssl.SSLContext | None = None
 
 
 def context_to_brokers(
@@ -72,16 +72,10 @@ def context_to_brokers(
     `cert` and `key` are the proxy's own certificate. `insecure` trusts every broker.
     """
     context = ssl.create_default_context(cafile=None if trust is None else str(trust))
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # Python 3.13 sets it; Pulsar's clients accept such certificates
     if insecure:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     if cert is not None:
         context.load_cert_chain(cert, key)
-    return context
-
-
-def context_to_clients(cert: Path, key: Path | None = None) -> ssl.SSLContext:
-    """Return a context with the certificate that clients see. Raise `OSError`."""
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(cert, key)
     return context

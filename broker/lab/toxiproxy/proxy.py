@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import socket
-import struct
 from collections.abc import Callable, Collection
 from contextlib import suppress
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import trio
 
 from pulsarium.broker.lab.toxiproxy.link import ToxicLink
 from pulsarium.broker.lab.toxiproxy.toxics import DOWNSTREAM, UPSTREAM, Toxic
 from pulsarium.broker.logs import PartLog
+from pulsarium.broker.net.accepting import PlainStream, Shortage, accept_one
+from pulsarium.broker.net.dialling import dial, plain
 
 log = PartLog("toxiproxy")
-
-AT_ONCE: Final = struct.pack("ii", 1, 0)  # SO_LINGER: a close resets the connection
 
 
 class ProxyAddress(NamedTuple):
@@ -82,6 +81,7 @@ class Proxy:
         self.toxics: dict[str, Toxic] = {}
         self._nursery = nursery
         self._upstreams = upstreams
+        self._shortage = Shortage(log)
         self._serving: tuple[trio.CancelScope, trio.Event] | None = None
         self._links: dict[str, set[ToxicLink]] = {UPSTREAM: set(), DOWNSTREAM: set()}
 
@@ -114,6 +114,7 @@ class Proxy:
         upstream = ProxyAddress.parse(self.upstream)
         await self._upstreams.check(upstream)
         listener = await _bound(ProxyAddress.parse(self.listen))
+        listener.setblocking(False)
         self.listen = str(ProxyAddress(*listener.getsockname()[:2]))
         self._serving = scope, ended = trio.CancelScope(), trio.Event()
         self._nursery.start_soon(self._serve, listener, upstream, scope, ended)
@@ -129,31 +130,30 @@ class Proxy:
     async def _serve(
         self, listener: socket.socket, upstream: ProxyAddress, scope: trio.CancelScope, ended: trio.Event
     ) -> None:
-        async def carry(client: trio.SocketStream) -> None:
-            await self._carry(client, upstream)
-
         try:
             with scope, listener:
-                await trio.serve_listeners(carry, [trio.SocketListener(trio.socket.from_stdlib_socket(listener))])
+                async with trio.open_nursery() as nursery:
+                    while True:
+                        sock, *_ = await accept_one(listener, self._shortage)
+                        nursery.start_soon(self._carry, PlainStream(sock), upstream)
         finally:
             ended.set()
 
-    async def _carry(self, client: trio.SocketStream, upstream: ProxyAddress) -> None:
+    async def _carry(self, client: PlainStream, upstream: ProxyAddress) -> None:
         """Carry one connection. Its errors affect no other connection."""
         try:
             async with client:
-                broker = await trio.open_tcp_stream(await self._upstreams.check(upstream), upstream.port)
-                await self._through(client, broker)
+                broker = await dial(await self._upstreams.check(upstream), upstream.port)
+                await self._through(client, plain(broker))
         except (OSError, ValueError) as error:  # ValueError: the host's name is not valid, or not allowed any more
             log.warning("cannot connect to the upstream", proxy=self.name, upstream=upstream, reason=error)
         except Exception as error:
             log.error("a connection failed", proxy=self.name, exception=error)
 
-    async def _through(self, client: trio.SocketStream, broker: trio.SocketStream) -> None:
+    async def _through(self, client: PlainStream, broker: PlainStream) -> None:
         def reset() -> None:
             for stream in (client, broker):
-                with suppress(OSError, trio.ClosedResourceError):
-                    stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
+                stream.reset_when_closed()
 
         links = {
             stream: ToxicLink((toxic for toxic in self.toxics.values() if toxic.stream == stream), reset)

@@ -65,7 +65,7 @@ def _row(partition: _Partition, answer: Why | None) -> dict[str, Any]:
         "partition": partition.number,
         "backlog": partition.backlog,
         "unacked": sum(each.unacked for each in subscription.consumers),
-        "reason": subscription.reason.name.lower().replace("_", "-"),
+        "reason": subscription.reason.word,
         "text": subscription.reason.value,
         "messageId": None,
     }

@@ -138,7 +138,7 @@ def present(reason: Reason, facts: Facts, batch_index: int = -1) -> Why:
     """Return the answer for the dispatcher's reason, about an entry or a message in it."""
     details = facts.of_cursor() | facts.of_message() | facts.of_consumers(reason)
     if facts.metadata is None and reason is not Reason.COMPACTED_AWAY:
-        return Why("not-for-consumers", "it is a marker, or cannot be read: consumers are not given it", details)
+        return Why(Reason.NOT_FOR_CONSUMERS.word, Reason.NOT_FOR_CONSUMERS.value, details)
     if reason is Reason.PENDING_ACK:
         return _pending_ack(facts, details, batch_index)
     text = _SENTENCES.get(reason, _plainly)(facts, details, reason)
@@ -148,7 +148,7 @@ def present(reason: Reason, facts: Facts, batch_index: int = -1) -> Why:
     if facts.before:
         details["entriesBefore"] = facts.before
         text += f"; {_count(facts.before, 'entry comes', 'entries come')} before it"
-    return Why(reason.name.lower().replace("_", "-"), text, details)
+    return Why(reason.word, text, details)
 
 
 def present_damage(damage: str, facts: Facts) -> Why:
@@ -156,7 +156,7 @@ def present_damage(damage: str, facts: Facts) -> Why:
     skips = facts.subscription.topic.stores.config.autoSkipNonRecoverableData
     after = "it is skipped when its turn comes" if skips else "autoSkipNonRecoverableData=true would skip it"
     details = facts.of_cursor() | {"damage": damage}
-    return Why("unreadable", f"it cannot be read from disk ({damage}); {after}", details)
+    return Why(Reason.UNREADABLE.word, f"it cannot be read from disk ({damage}); {after}", details)
 
 
 def _pending_ack(facts: Facts, details: dict[str, Any], batch_index: int) -> Why:
@@ -164,7 +164,7 @@ def _pending_ack(facts: Facts, details: dict[str, Any], batch_index: int) -> Why
     by = facts.subscription.pending_acks.acknowledged_by(facts.position, batch_index)
     details["transactions"] = [str(txn) for txn in by]
     who = _count(len(by), "open transaction", "open transactions")
-    return Why("pending-ack", f"{who} acknowledged it: {', '.join(details['transactions'])}", details)
+    return Why(Reason.PENDING_ACK.word, f"{who} acknowledged it: {', '.join(details['transactions'])}", details)
 
 
 def _plainly(facts: Facts, details: dict[str, Any], reason: Reason) -> str:

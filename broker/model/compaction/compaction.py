@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from time import perf_counter
 from typing import Literal
 
 import trio
@@ -22,9 +23,10 @@ from pulsarium.broker.model.compaction.compactor import Compactable, Compactor, 
 from pulsarium.broker.model.compaction.raw import RawReader
 from pulsarium.broker.model.compaction.record import CompactionRecord
 from pulsarium.broker.model.errors import NotAllowedError
-from pulsarium.broker.net.slices import Slice
 
-PAUSE = 0.001  # seconds of pause after a slice; a wait for a commit takes longer
+TURN = 0.001  # seconds after which other turns run, also when the machine did other work meanwhile
+TURNS = 5  # until a pause, and a commit
+PAUSE = 0.001  # seconds of pause; a wait for a commit takes longer
 
 RunDone = Callable[["CompactionRun", Exception | None], None]
 
@@ -39,8 +41,10 @@ class CompactionRun:
         self._record = record
         self._done = done
         self._stopped = False
+        self._finished = False  # the engine has no more work
         self._adopting = False  # the name of the new ledger is being stored
         self._scheduled = False
+        self._turns = 0  # since the last pause
         self._writer: CompactedWriter | None = None
         self._steps: Steps | None = None
         self._token = trio.lowlevel.current_trio_token()
@@ -64,7 +68,7 @@ class CompactionRun:
         self._writer = CompactedWriter(self._record.begin(), self._stores)
         retain = self._stores.config.topicCompactionRetainNullKey
         self._steps = engine.compact(reader, self._writer, self._ready, retain_null_key=retain)
-        self._commit(finished=False)
+        self._commit()
 
     def stop(self) -> None:
         """Stop the run. Delete the written entries, unless the name of their ledger is being stored."""
@@ -80,38 +84,45 @@ class CompactionRun:
     def _soon(self) -> None:
         if not self._scheduled:
             self._scheduled = True
-            self._stores.clock.machine.call_later(PAUSE, self._slice)
+            if self._turns:
+                self._token.run_sync_soon(self._slice)
+            else:
+                self._stores.clock.machine.call_later(PAUSE, self._slice)
 
     def _slice(self) -> None:
         self._scheduled = False
-        if self._stopped or self._writer is None:
+        if self._stopped or self._finished or self._writer is None:
             return
         try:
             has_more = self._work()
         except Exception as error:  # an engine may raise any exception
             self.fail(error)
             return
-        if not self._writer.is_committed or has_more is False:
-            self._commit(finished=has_more is False)
+        self._turns = (self._turns + 1) % TURNS if has_more else 0
+        if self._turns:
+            self._soon()
+        elif not self._writer.is_committed or has_more is False:
+            self._finished = has_more is False
+            self._commit()
         elif has_more:
             self._soon()
 
     def _work(self) -> bool | None:
         """Return whether the engine has more work, or None while it waits for the reader."""
         assert self._steps is not None
-        slice_ = Slice()
+        until = perf_counter() + TURN
         for waits in self._steps:
             if waits:
                 return None
-            if slice_.is_over:
+            if perf_counter() >= until:
                 return True
         return False
 
-    def _commit(self, *, finished: bool) -> None:
-        """Continue after the commit of the written entries, so that at most one slice is uncommitted."""
+    def _commit(self) -> None:
+        """Continue after the commit of the written entries, so that at most `TURNS` turns are uncommitted."""
         writer = self._writer
         assert writer is not None
-        count = writer.ledger.count
+        count, finished = writer.ledger.count, self._finished  # an earlier commit may still be pending
 
         def committed(error: Exception | None) -> None:
             if self._stopped:

@@ -94,18 +94,19 @@ class KeySharedDispatcher(SharingDispatcher):
         self.drains = options.mode == pb.AUTO_SPLIT and not options.out_of_order
         self.key_owners = KeyOwners()
         self.retrying = RetryingHashes()
+        self._profile = subscription.topic.stores.profile
         self._unowned = PositionSet()
         self._by_key: dict[bytes | None, KeyOwner] = {}  # owners of keys that came lately
         self._to_reassign = False  # consumers came or left since the last dispatch
 
     def hash_of(self, metadata: pb.MessageMetadata) -> int:
         """Return the hash that chooses the consumer of an entry."""
-        return self.selector.hash_of_key(key_of(metadata))
+        return self.selector.hash_of_key(key_of(metadata, scatters=self._profile.scatters_keyless))
 
     # consumers
 
     def mismatch(self, options: ConsumerOptions) -> str:
-        if found := super().mismatch(options):
+        if (found := super().mismatch(options)) or self._profile.key_shared_modes_mix:
             return found
         if options.key_shared.mode != self.mode:
             name = pb.KeySharedMode.Name

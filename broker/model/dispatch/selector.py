@@ -42,14 +42,17 @@ def sticky_hash(key: bytes, start: int, size: int) -> int:
     return hash_of(key) % size + start or 1
 
 
-def key_of(metadata: pb.MessageMetadata) -> bytes:
-    """Return the key that Key_Shared uses. For a batch, that is the key of its own metadata."""
+def key_of(metadata: pb.MessageMetadata, *, scatters: bool = True) -> bytes:
+    """Return the key that Key_Shared uses. For a batch, that is the key of its own metadata.
+
+    Entries without a key have keys of their own if `scatters`.
+    """
     if metadata.HasField("ordering_key"):
         return metadata.ordering_key
     if metadata.HasField("partition_key"):
         key = text_of(metadata.partition_key).encode()
         return _decoded(key) if metadata.partition_key_b64_encoded else key
-    if metadata.HasField("producer_name") and metadata.HasField("sequence_id"):
+    if scatters and metadata.HasField("producer_name") and metadata.HasField("sequence_id"):
         return b"%b-%d" % (text_of(metadata.producer_name).encode(), signed(metadata.sequence_id))
     return NONE_KEY
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, get_type_hints
 
-from pulsarium.broker.config.keys import INACTIVE_TOPIC_MODES, QUOTA_POLICIES, SCHEMA_STRATEGIES
+from pulsarium.broker.config.keys import INACTIVE_TOPIC_MODES, QUOTA_POLICIES, SCHEMA_STRATEGIES, SUBSCRIPTION_TYPES
 from pulsarium.proto.avro import AvroCodec
 from pulsarium.proto.errors import AvroError, InvalidTopicName
 from pulsarium.proto.topic_name import TopicName
@@ -77,7 +77,7 @@ def _of_type(kind: Any) -> Type:
 _NAMED_DISPATCH_RATE: Final = f"{DATA}.impl.DispatchRateImpl"  # the name alone, for each use after the first
 _TYPES: Final = _enum(
     "SubType",
-    *("Exclusive", "Shared", "Failover", "Key_Shared"),
+    *SUBSCRIPTION_TYPES,
     namespace="org.apache.pulsar.common.api.proto.CommandSubscribe",
 )
 _OTHERWISE: Final[Mapping[Policy[Any], Type]] = {  # where the type of the row is not the event's

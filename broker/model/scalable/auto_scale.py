@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
+from pulsarium.broker.config.dynamic import RATES_OF_SEGMENTS
 from pulsarium.broker.config.keys import Config
 from pulsarium.broker.model.scalable.layout import Layout, Segment
 
 INVALID = "Invalid auto split/merge configuration: "
-RATES: Final = ("MsgRateIn", "BytesRateIn", "MsgRateOut", "BytesRateOut")
 REASONS: Final = ("msgRateIn", "byteRateIn", "msgRateOut", "byteRateOut")  # Pulsar's names of the same rates
 
 
@@ -26,7 +26,7 @@ class PolicyError(ValueError):
 class AutoScalePolicy:
     """The effective policy of a topic: its own values over those of its namespace over broker.conf.
 
-    Times are in seconds and rates a second. The rates are in the order of RATES.
+    Times are in seconds and rates a second. The rates are in the order of RATES_OF_SEGMENTS.
     """
 
     enabled: bool
@@ -55,11 +55,11 @@ class AutoScalePolicy:
             ("rebucketCooldown", self.rebucket_cooldown),
         ):
             _must(seconds >= 0, f"{name} must not be negative")
-        for name, rate in zip(RATES, self.split, strict=True):
+        for name, rate in zip(RATES_OF_SEGMENTS, self.split, strict=True):
             _must(rate > 0, f"split{name}Threshold must be > 0")
-        for name, rate in zip(RATES, self.merge, strict=True):
+        for name, rate in zip(RATES_OF_SEGMENTS, self.merge, strict=True):
             _must(rate >= 0, f"merge{name}Threshold must be >= 0")
-        for name, split, merge in zip(RATES, self.split, self.merge, strict=True):
+        for name, split, merge in zip(RATES_OF_SEGMENTS, self.split, self.merge, strict=True):
             _must(split > merge, f"split{name}Threshold must be > merge{name}Threshold (hysteresis)")
         _must(self.split_vs_rebucket >= 0, "splitVsRebucketMinMsgRateInThreshold must be >= 0")
 
@@ -69,7 +69,7 @@ def _must(condition: bool, text: str) -> None:
         raise PolicyError(f"{INVALID}{text}")
 
 
-_THRESHOLDS: Final = tuple(f"{action}{rate}Threshold" for action in ("split", "merge") for rate in RATES)
+_THRESHOLDS: Final = tuple(f"{action}{rate}Threshold" for action in ("split", "merge") for rate in RATES_OF_SEGMENTS)
 # The values that a namespace or a topic may set, each with its Java type
 OVERRIDES: Final[Mapping[str, str]] = {
     "enabled": "Boolean",
@@ -100,8 +100,8 @@ def effective(config: Config, *overrides: Mapping[str, Any] | None, entry_bucket
         value["splitCooldownSeconds"],
         value["mergeCooldownSeconds"],
         value["mergeWindowSeconds"],
-        tuple(value[f"split{rate}Threshold"] for rate in RATES),
-        tuple(value[f"merge{rate}Threshold"] for rate in RATES),
+        tuple(value[f"split{rate}Threshold"] for rate in RATES_OF_SEGMENTS),
+        tuple(value[f"merge{rate}Threshold"] for rate in RATES_OF_SEGMENTS),
         entry_buckets,
         value["rebucketCooldownSeconds"],
         value["splitVsRebucketMinMsgRateInThreshold"],
@@ -118,7 +118,7 @@ def key_of(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SegmentLoad:
-    """Rates a second of a segment, in the order of RATES, and the time since which they have been about the same."""
+    """Rates a second of a segment, as in RATES_OF_SEGMENTS, and the time since which they have been about the same."""
 
     rates: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
     since_ms: int = 0

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from pulsarium.broker.jackson.errors import JsonError, NoContent
 from pulsarium.broker.jackson.parsing import parse_first
+from pulsarium.proto.avro import RECORDS
 
-RECORDS: Final = ("record", "error")
 NAMED: Final = (*RECORDS, "enum", "fixed")
 WORDS: Final = frozenset({"doc", "aliases"})  # keys that may differ in equal definitions
 

@@ -12,7 +12,8 @@ import math
 from collections.abc import Callable, Mapping, Set
 from typing import Any, Final
 
-from pulsarium.broker.model.schema.definition import NAMED, RECORDS, Definition, Json, name_in_union
+from pulsarium.broker.model.schema.definition import NAMED, Definition, Json, name_in_union
+from pulsarium.proto.avro import RECORDS
 
 PROMOTED: Final[Mapping[str, frozenset[str]]] = {
     "int": frozenset({"long", "float", "double"}),

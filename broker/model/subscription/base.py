@@ -33,10 +33,10 @@ from pulsarium.broker.net.slices import Slice
 from pulsarium.proto.entry import is_plain, messages_in, visible_metadata
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.message_id import words_of
+from pulsarium.proto.numbers import INT_MAX
 from pulsarium.proto.topic_name import TopicName
 
 SubType = pb.CommandSubscribe.SubType
-INT_MAX = 2**31 - 1
 KEPT = 0.9
 """Weight of the old value in the running average of messages an entry."""
 

@@ -19,7 +19,7 @@ from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.policy import without_effect
 from pulsarium.broker.model.rate.rates import DispatchLimiter, PublishAverage
-from pulsarium.broker.model.subscription.base import INT_MAX, Consumer, Dispatcher, SubscribedTopic, Subscription
+from pulsarium.broker.model.subscription.base import Consumer, Dispatcher, SubscribedTopic, Subscription
 from pulsarium.broker.model.subscription.mark_moves import CUMULATIVE, MarkMoves, MovedBy
 from pulsarium.broker.model.subscription.options import ConsumerOptions
 from pulsarium.broker.model.subscription.reasons import Reason
@@ -27,7 +27,7 @@ from pulsarium.broker.model.subscription.throttle import Throttle
 from pulsarium.broker.storage.interface import DamagedEntriesError, StorageError
 from pulsarium.proto.entry import visible_metadata
 from pulsarium.proto.message_id import TxnId
-from pulsarium.proto.numbers import signed
+from pulsarium.proto.numbers import INT_MAX, signed
 
 log = PartLog("dispatch")
 

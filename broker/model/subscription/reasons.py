@@ -43,3 +43,9 @@ class Reason(Enum):
     NO_OWNER = "no consumer has the key of the message (STICKY ranges with a gap)"
     ORPHAN_CHUNK = "the entry is a chunk, and no consumer has the first chunk of its message"
     TO_BE_DELIVERED = "the message is next"
+    NOT_FOR_CONSUMERS = "it is a marker, or cannot be read: consumers are not given it"
+
+    @property
+    def word(self) -> str:
+        """Return the name of the reason in the answers of `pulsarium why`."""
+        return self.name.lower().replace("_", "-")

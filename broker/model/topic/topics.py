@@ -156,17 +156,21 @@ class Topics:
         if not enabled:
             raise NotAllowedError(f"Broker is unable to load {name.domain} topic")
         partitions = self._metadata.partitions_of(name.partitioned_name)
-        if partitions and name.partition_index < 0:
+        strays = self._stores.profile.strays_are_topics
+        if partitions and name.partition_index < 0 and not strays:
             raise NotAllowedError(f"Found partitioned metadata for non-partitioned topic: {name}")
         if name.partition_index >= partitions > 0:
+            if self._stores.profile.refuses_illegal_partitions:
+                self._metadata.check_partition(name)
             raise TopicNotFoundError(absent)
         if not self.exists(name):
             if name.is_persistent and is_transaction_internal(name):
                 raise NotAllowedError(f"Can not create transaction system topic {name}")
-            if not partitions:
+            if not partitions or name.partition_index < 0:
                 if not (create and self.may_auto_create(name)):
                     raise TopicNotFoundError(absent, limit="allowAutoTopicCreation" if create else None)
-                self._metadata.check_partition(name)
+                if not strays:
+                    self._metadata.check_partition(name)
             self.check_room(name)
         return self._load(name)
 

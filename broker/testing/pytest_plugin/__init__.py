@@ -15,8 +15,23 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pulsarium.broker.testing.pytest_plugin.explore import Explored, run_explored
-from pulsarium.broker.testing.pytest_plugin.marks import HELP, MARKER, broker_options, marked, mistakes
+from pulsarium.broker.testing.pytest_plugin.explore import (
+    BROKER,
+    PROXY_ADMIN_URL,
+    PROXY_URL,
+    Explored,
+    run_explored,
+    upstream_of,
+)
+from pulsarium.broker.testing.pytest_plugin.marks import (
+    HELP,
+    MARKER,
+    PROXY,
+    broker_options,
+    explores_a_proxy,
+    marked,
+    mistakes,
+)
 
 if TYPE_CHECKING:
     from pulsarium.broker.testing import (
@@ -44,10 +59,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini("pulsar_set", "broker.conf keys of the fixture pulsar_broker, one key=value a line", type="linelist")
     parser.addoption("--pulsar-url", metavar="URL", help="Use the Pulsarium broker at this http://host:port.")
     parser.addini("pulsar_admin_url", "http://host:port of a running broker, as --pulsar-url", default="")
-    parser.addini(
-        "pulsar_proxy_url", "URL of the broker behind the fixture pulsar_proxy, pulsar://host:port", default=""
-    )
-    parser.addini("pulsar_proxy_admin_url", "http://host:port of the broker behind pulsar_proxy", default="")
+    parser.addini(PROXY_URL, "URL of the broker behind the fixture pulsar_proxy, pulsar://host:port", default="")
+    parser.addini(PROXY_ADMIN_URL, "http://host:port of the broker behind pulsar_proxy", default="")
     parser.addini(
         "pulsar_profile", "profile of the fixture pulsar_broker, as of pulsarium serve --profile", default="pip"
     )
@@ -95,12 +108,13 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Give a marked test the broker of its options, for `pulsar_broker` is otherwise one broker for the whole run."""
-    if "pulsar_broker" not in metafunc.fixturenames:
+    fixture = PROXY if explores_a_proxy(metafunc.fixturenames) else BROKER
+    if fixture not in metafunc.fixturenames:
         return  # a mark of this name may belong to another plugin
     asked = marked(metafunc.definition)
-    options = Explored(asked.options) if asked.exploration else asked.options
+    options = Explored[Any](asked.options) if asked.exploration else asked.options if fixture == BROKER else None
     if options:
-        metafunc.parametrize("pulsar_broker", [options], indirect=True, ids=[UNNAMED], scope="session")
+        metafunc.parametrize(fixture, [options], indirect=True, ids=[UNNAMED], scope="session")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -109,7 +123,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     asked = marked(item)
     if WRONG in item.stash or not asked.exploration or not isinstance(item, pytest.Function):
         return None
-    if "pulsar_broker" not in item.fixturenames:
+    if not {BROKER, PROXY} & {*item.fixturenames}:
         return None  # a mark of this name may belong to another plugin
     run_explored(item, nextitem, asked)
     return True
@@ -177,31 +191,27 @@ def pulsar_broker(_pulsar_brokers: _Brokers, request: pytest.FixtureRequest) -> 
 
         @pytest.mark.parametrize("pulsar_broker", [{"brokers": 1}, {"brokers": 3}], indirect=True)
     """
-    options: Mapping[str, Any] | Explored = getattr(request, "param", {})
+    options: Mapping[str, Any] | Explored[PulsarBroker] = getattr(request, "param", {})
     if isinstance(options, Explored):
-        return options.broker
+        return options.now
     return _pulsar_brokers.get(options)
 
 
 @pytest.fixture(scope="session")
-def pulsar_proxy(pytestconfig: pytest.Config) -> Iterator[PulsarProxy]:
-    """Run a proxy with the lab in front of any Pulsar, for the whole run.
+def pulsar_proxy(pytestconfig: pytest.Config, request: pytest.FixtureRequest) -> Iterator[PulsarProxy]:
+    """Run a proxy with the lab in front of any Pulsar, for the whole run. An explored test has a new one in each run.
 
     The ini options pulsar_proxy_url and pulsar_proxy_admin_url name the broker, or else the environment variables
     PULSAR_PROXY_URL and PULSAR_PROXY_ADMIN_URL.
     """
     from pulsarium.broker.testing.proxy import proxying
 
-    url, admin_url = (
-        pytestconfig.getini(name) or os.environ.get(name.upper(), "")
-        for name in ("pulsar_proxy_url", "pulsar_proxy_admin_url")
-    )
-    if not url:
-        pytest.fail(
-            "pulsar_proxy has no broker: set the ini option pulsar_proxy_url, or PULSAR_PROXY_URL, to pulsar://HOST:PORT",
-            pytrace=False,
-        )
-    with proxying(url, admin_url or None) as proxy:
+    asked: Explored[PulsarProxy] | None = getattr(request, "param", None)
+    if asked is not None:
+        yield asked.now
+        return
+    url, admin_url = upstream_of(pytestconfig)
+    with proxying(url, admin_url) as proxy:
         yield proxy
 
 

@@ -5,29 +5,32 @@ Every run of pytest imports this module, so it imports nothing of the broker unt
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Final, Generic, Literal, TypeVar
 
 import pytest
 
-from pulsarium.broker.testing.pytest_plugin.marks import EXPLORE, Marked, broker_options
+from pulsarium.broker.testing.pytest_plugin.marks import EXPLORE, PROXY, Marked, broker_options, explores_a_proxy
 
-if TYPE_CHECKING:
-    from pulsarium.broker.testing import PulsarBroker
+R = TypeVar("R")
+BROKER: Final = "pulsar_broker"
+PROXY_URL: Final = "pulsar_proxy_url"
+PROXY_ADMIN_URL: Final = "pulsar_proxy_admin_url"
 
 
 @dataclass(eq=False)  # pytest creates the fixture pulsar_broker again for an unequal parameter
-class Explored:
-    """The parameter of the fixture pulsar_broker in an explored test: the options, and the broker of this run."""
+class Explored(Generic[R]):
+    """The parameter of the fixture in an explored test: the options, and the broker or the proxy of this run."""
 
     options: Mapping[str, Any]
-    running: PulsarBroker | None = None
+    running: R | None = None
 
     @property
-    def broker(self) -> PulsarBroker:
-        """Return the broker of this run."""
+    def now(self) -> R:
+        """Return the broker or the proxy of this run."""
         if self.running is None:
             raise RuntimeError("the mark's option explore needs a test that this plugin runs itself")
         return self.running
@@ -71,13 +74,32 @@ def _explore(item: pytest.Function, asked: Marked) -> None:
     options = {name: value for name, value in asked.exploration.items() if name != EXPLORE}
     runs = asked.exploration[EXPLORE]
     options |= {"runs": runs} if isinstance(runs, int) else {"script": runs}
-    explore(
-        lambda broker: _run(item, broker),
-        options=options_of(**broker_options(item.config, asked.options)),
-        name=item.nodeid,
-        failures=_failures(item.config),
-        **options,
+    options |= {"name": item.nodeid, "failures": _failures(item.config)}
+    if explores_a_proxy(item.fixturenames):
+        url, admin_url = upstream_of(item.config, options.get("proxy", ""))
+        options = {"proxy_admin_url": admin_url, **options, "proxy": url}
+        explore(lambda proxy: _run(item, PROXY, proxy), **options)
+    else:
+        broker = options_of(**broker_options(item.config, asked.options))
+        explore(lambda broker: _run(item, BROKER, broker), options=broker, **options)
+
+
+def upstream_of(config: pytest.Config, url: str = "") -> tuple[str, str | None]:
+    """Return `url` with no admin URL, or else the URLs of the broker of the ini file, or of the environment.
+
+    Fail the test when none is named.
+    """
+    if url:
+        return url, None
+    named, admin_url = (
+        config.getini(name) or os.environ.get(name.upper(), "") for name in (PROXY_URL, PROXY_ADMIN_URL)
     )
+    if not named:
+        pytest.fail(
+            "pulsar_proxy has no broker: set the ini option pulsar_proxy_url, or PULSAR_PROXY_URL, to pulsar://HOST:PORT",
+            pytrace=False,
+        )
+    return named, admin_url or None
 
 
 def _failures(config: pytest.Config) -> Path | None:
@@ -86,10 +108,10 @@ def _failures(config: pytest.Config) -> Path | None:
     return None if cache is None else cache.mkdir("pulsarium") / "explore-failures"
 
 
-def _run(item: pytest.Function, broker: PulsarBroker) -> None:
+def _run(item: pytest.Function, fixture: str, running: object) -> None:
     """Run the test once, with fixtures of its own."""
     __tracebackhide__ = True
-    again = _again(item, broker)
+    again = _again(item, fixture, running)
     hook = item.ihook
     try:
         hook.pytest_runtest_setup(item=again)
@@ -100,12 +122,12 @@ def _run(item: pytest.Function, broker: PulsarBroker) -> None:
         hook.pytest_runtest_teardown(item=again, nextitem=item)
 
 
-def _again(item: pytest.Function, broker: PulsarBroker) -> pytest.Function:
-    """Return a copy of the test with new fixtures and this broker."""
+def _again(item: pytest.Function, fixture: str, running: object) -> pytest.Function:
+    """Return a copy of the test with new fixtures, of which this one is running."""
     spec = item.callspec
-    asked = spec.params["pulsar_broker"]
+    asked = spec.params[fixture]
     assert isinstance(asked, Explored)
-    params = {**spec.params, "pulsar_broker": Explored(asked.options, broker)}
+    params = {**spec.params, fixture: Explored(asked.options, running)}
     again: pytest.Function = type(item).from_parent(
         _parent(item),
         name=item.name,

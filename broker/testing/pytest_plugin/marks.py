@@ -17,14 +17,17 @@ OPTIONS: Final = (  # options of `running`; tests/broker/testing/test_marks.py c
     *("durability", "port", "http_port", "toxiproxy_port"),
 )
 EXPLORE: Final = "explore"
-EXPLORATION: Final = (EXPLORE, "seed", "only", "without", "rates")
-FIXTURES: Final = ("pulsar_broker", "pulsar_namespace")  # the other fixtures use one of these
+IN_FRONT: Final = ("proxy", "proxy_admin_url", "delete_topics", "token", "yes_not_production")
+EXPLORATION: Final = (EXPLORE, "seed", "only", "without", "rates", *IN_FRONT)
+PROXY: Final = "pulsar_proxy"
+FIXTURES: Final = ("pulsar_broker", "pulsar_namespace")  # the other fixtures of a broker use one of these
 HELP: Final = (
     f"{MARKER}({POLICIES}={{...}}, **options): set policies of pulsar_namespace by their names in the "
     f"REST API, and options of pulsar_broker ({', '.join(OPTIONS)}, as in pulsarium.broker.running). Tests with the "
     f"same options share a broker. {EXPLORE}=N runs the test N times, each time with a new broker that does what "
     f"Pulsar may do; {EXPLORE}=[decision, ...] repeats one such run. {', '.join(EXPLORATION[1:])} are options of the "
-    "exploration, as in pulsarium explore."
+    f"exploration, as in pulsarium explore. A test with the fixture {PROXY} has a new proxy in each run, and "
+    f"{', '.join(IN_FRONT)} are for such a test."
 )
 _KNOWN: Final = (POLICIES, *OPTIONS, *EXPLORATION)
 
@@ -44,6 +47,11 @@ def marked(node: pytest.Item | pytest.Function) -> Marked:
         options |= mark.kwargs
     exploration: dict[str, Any] = {name: options.pop(name) for name in EXPLORATION if name in options}
     return Marked(options, options.pop(POLICIES, {}), exploration)
+
+
+def explores_a_proxy(fixtures: Collection[str]) -> bool:
+    """Return whether an exploration of a test with these fixtures runs in front of a broker."""
+    return PROXY in fixtures and not any(name in fixtures for name in FIXTURES)
 
 
 def broker_options(config: pytest.Config, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -69,6 +77,14 @@ def _wrong(mark: pytest.Mark, fixtures: Collection[str]) -> Iterator[str]:
 
     Another plugin may own a mark of this name. So a test without our fixtures is wrong only when all options are ours.
     """
+    if explores_a_proxy(fixtures):
+        others = sorted(mark.kwargs.keys() - {*EXPLORATION})
+        is_ours = EXPLORE in mark.kwargs or (not mark.args and mark.kwargs.keys() <= {*_KNOWN})
+        if others and is_ours:
+            yield f"{', '.join(others)} of pytest.mark.{MARKER} has no effect on a test with {PROXY}: leave it out"
+        yield from _wrong_in_front(mark.kwargs)
+        yield from _wrong_exploration(mark.kwargs) if mark.kwargs.keys() & {*EXPLORATION} else ()
+        return
     if not any(name in fixtures for name in FIXTURES):
         if mark.kwargs and not mark.args and mark.kwargs.keys() <= {*_KNOWN}:
             yield f"pytest.mark.{MARKER} has no effect on a test without the fixture {_needed(mark.kwargs)}: add it"
@@ -84,6 +100,8 @@ def _wrong(mark: pytest.Mark, fixtures: Collection[str]) -> Iterator[str]:
                 "add it, or pulsar_topic"
             )
         yield from _wrong_policies(mark.kwargs[POLICIES])
+    for name in sorted(mark.kwargs.keys() & {*IN_FRONT}):
+        yield f"{name} of pytest.mark.{MARKER} has no effect on a test with a broker of its own: use {PROXY} alone"
     if mark.kwargs.keys() & {*EXPLORATION}:
         yield from _wrong_exploration(mark.kwargs)
 
@@ -122,6 +140,13 @@ def _wrong_exploration(options: Mapping[str, Any]) -> Iterator[str]:
         yield f"data of pytest.mark.{MARKER} has no effect with {EXPLORE}: each run has a new broker in memory"
     kinds = [kind for option in ("only", "without", "rates") for kind in options.get(option, ())]
     for wrong in wrong_arguments(script, kinds):
+        yield f"{EXPLORE} of pytest.mark.{MARKER}: {wrong}"
+
+
+def _wrong_in_front(options: Mapping[str, Any]) -> Iterator[str]:
+    from pulsarium.broker.testing.shared_broker import only_broker
+
+    for wrong in only_broker([*options.get("only", ()), *options.get("rates", ())]):
         yield f"{EXPLORE} of pytest.mark.{MARKER}: {wrong}"
 
 

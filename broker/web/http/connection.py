@@ -5,7 +5,7 @@ General-purpose servers give each request a task, channels and three writes. Tha
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import ExitStack, aclosing, suppress
 from email.utils import formatdate
 from http import HTTPStatus
@@ -20,7 +20,7 @@ from pulsarium.broker.logs import PartLog
 from pulsarium.broker.net.accepting import HandshakeStream, PlainStream
 from pulsarium.broker.net.slices import Slice
 from pulsarium.broker.net.wrong_port import at_http_port
-from pulsarium.broker.web.http.reply import HttpReply, Upgrade, gathered, reason
+from pulsarium.broker.web.http.reply import Headers, HttpReply, Upgrade, encoded, gathered, reason
 from pulsarium.broker.web.http.request import PIECE as FILE_PIECE
 from pulsarium.broker.web.http.request import ClientGone, HttpClient, HttpRequest
 
@@ -178,7 +178,11 @@ class HttpConnection:
         """Send an answer. Send a file, or a body in pieces, piece by piece, and free each piece."""
         self._slice = Slice()
         if reply.stream is not None and not self._is_head:
-            await self._send_stream(_head_of(reply.status, reply.head(0)), reply.stream)
+            head = _head_of(reply.status, reply.head(0))
+            if reply.trailers is None:
+                await self._send_until_gone(head, reply.stream)
+            else:
+                await self._send_stream(head, reply.stream, reply.trailers)
             return
         pieces = await gathered(reply.pieces)
         size = len(reply.body) + sum(map(len, pieces)) if reply.file is None else reply.file.stat().st_size
@@ -195,8 +199,19 @@ class HttpConnection:
             waiting.append(h11.Data(data=reply.body))
         await self._write(*waiting, h11.EndOfMessage())
 
-    async def _send_stream(self, head: h11.Response, stream: AsyncGenerator[bytes, None]) -> None:
-        """Send a body as it is made, until its end or until the client closes the connection."""
+    async def _send_stream(
+        self, head: h11.Response, stream: AsyncGenerator[bytes, None], trailers: Callable[[], Headers]
+    ) -> None:
+        """Send a body as it is made, until its end."""
+        async with aclosing(stream):
+            await self._write(head)
+            async for piece in stream:
+                await self._write(h11.Data(data=piece))
+        takes_trailers = (self._http.their_http_version or b"") >= b"1.1"
+        await self._write(h11.EndOfMessage(headers=encoded(trailers()) if takes_trailers else []))
+
+    async def _send_until_gone(self, head: h11.Response, stream: AsyncGenerator[bytes, None]) -> None:
+        """Send a body that may have no end, until the client closes the connection."""
 
         async def until_gone() -> None:
             with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
@@ -204,13 +219,10 @@ class HttpConnection:
                     pass
             nursery.cancel_scope.cancel()
 
-        async with aclosing(stream), trio.open_nursery() as nursery:
+        async with trio.open_nursery() as nursery:
             nursery.start_soon(until_gone)
             with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
-                await self._write(head)
-                async for piece in stream:
-                    await self._write(h11.Data(data=piece))
-                await self._write(h11.EndOfMessage())
+                await self._send_stream(head, stream, lambda: ())
             nursery.cancel_scope.cancel()
 
     async def _refuse(self, status: int) -> None:
@@ -243,8 +255,9 @@ class HttpConnection:
 
 
 def _head_of(status: int, headers: list[tuple[bytes, bytes]]) -> h11.Response:
-    date = (b"date", formatdate(usegmt=True).encode())
-    return h11.Response(status_code=status, headers=[*headers, date], reason=_phrase(status))
+    dated = any(name.lower() == b"date" for name, _ in headers)
+    date = [] if dated else [(b"date", formatdate(usegmt=True).encode())]
+    return h11.Response(status_code=status, headers=[*headers, *date], reason=_phrase(status))
 
 
 def _phrase(status: int) -> bytes:

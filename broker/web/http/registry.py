@@ -42,6 +42,10 @@ class Route:
     largest_body: int = field(default=0, compare=False)
     spooled: bool = field(default=False, compare=False)
 
+    def exists(self, profile: Profile) -> bool:
+        """Return whether the admin API of a profile has the route."""
+        return self.offered(profile) and not f"{self.method} {self.path}".endswith(profile.later_routes)
+
     @property
     def by_owner(self) -> bool:
         """Return whether only the topic's own broker may answer. Other brokers redirect to it (307)."""
@@ -105,7 +109,7 @@ def by_path(
     """
     found: dict[str, dict[str, tuple[Route, Handler]]] = {}
     for declaration, handler in routes:
-        if not declaration.offered(profile):
+        if not declaration.exists(profile):
             continue
         handlers = found.setdefault(declaration.path, {})
         if declaration.method in handlers:

@@ -31,6 +31,8 @@ NAMES = {
     500: "Request failed.",
 }
 
+Headers = Sequence[tuple[str, str]]
+
 
 @dataclass(frozen=True, slots=True)
 class HttpReply:
@@ -38,29 +40,35 @@ class HttpReply:
 
     Without `content_type` there is no such header. A `file` is sent in place of `body`. A long body is in `pieces`: the
     broker makes and sends one after the other, and other tasks run between two. `raw_headers` keep their case, and may
-    repeat a name. A `stream` has no end that is known: the connection closes behind it.
+    repeat a name. Their Content-Length is that of an answer to HEAD, or of a `stream`. A `stream` has no end that is
+    known: the connection closes behind it. One with `trailers`, which are asked for at its end, has an end.
     """
 
     status: int
     body: bytes = b""
     content_type: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
-    raw_headers: Sequence[tuple[str, str]] = ()
+    raw_headers: Headers = ()
     file: Path | None = None
     pieces: Iterable[bytes | bytearray] = ()
     stream: AsyncGenerator[bytes, None] | None = None
+    trailers: Callable[[], Headers] | None = None
 
     def head(self, size: int) -> list[tuple[bytes, bytes]]:
         """Return the headers of an answer whose body has `size` bytes."""
         headers = [(name.lower(), value) for name, value in self.headers.items()]
         if self.stream is not None:
-            headers.append(("connection", "close"))
-        elif self.status not in (204, 304):
+            headers += [("connection", "close")] if self.trailers is None else []
+        elif self.status not in (204, 304) and not self._is_sized:
             headers.append(("content-length", str(size)))
         if self.content_type is not None:
             headers.append(("content-type", self.content_type))
         headers += self.raw_headers
-        return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+        return encoded(headers)
+
+    @property
+    def _is_sized(self) -> bool:
+        return any(name.lower() == "content-length" for name, _ in self.raw_headers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +79,11 @@ class Upgrade(HttpReply):
     """
 
     serve: Callable[[trio.abc.Stream, bytes], Awaitable[None]]
+
+
+def encoded(headers: Headers) -> list[tuple[bytes, bytes]]:
+    """Return headers as they are sent."""
+    return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
 
 
 ENCODER: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)

@@ -57,12 +57,15 @@ class HttpRequest:
         caller: HttpClient,
         receive: Callable[[], Awaitable[bytes]],
     ) -> None:
-        path, _, self._query = target.partition(b"?")
+        path, mark, self._query = target.partition(b"?")
         if path.startswith((b"http://", b"https://")):  # as proxies send it (RFC 9112, 3.2.2)
             path = b"/" + path.split(b"/", 3)[3] if path.count(b"/") > 2 else b"/"
         self.method = method
+        self.target = (path + mark + self._query).decode("latin-1")
+        """The path as the client sent it, and the query."""
         self.path = _tidy(path.decode("latin-1"))
-        self.headers = _first_of((name.decode("latin-1"), value.decode("latin-1")) for name, value in headers)
+        self.all_headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in headers]
+        self.headers = _first_of(self.all_headers)
         self.caller = caller
         # bytes of the request line and the headers
         self.head_size = len(method) + len(path) + len(self._query)

@@ -12,7 +12,7 @@ import trio
 
 from pulsarium.broker.auth.tls import TlsContext, certificate_of
 from pulsarium.broker.logs import PartLog
-from pulsarium.broker.net.accepting import PlainStream, accept_one, shake_hands
+from pulsarium.broker.net.accepting import PlainStream, Shortage, accept_one, shake_hands
 from pulsarium.broker.web.http.connection import Answering, HttpConnection
 from pulsarium.broker.web.http.request import HttpClient
 
@@ -66,11 +66,12 @@ async def serve_http(
     """
     room = trio.Semaphore(site.broker.config.maxHttpServerConnections or MANY)
     addresses = Addresses(site.broker.config.maxHttpServerConnectionsPerIp)
+    shortage = Shortage(log)
     async with trio.open_nursery() as nursery:
         task_status.started()
         while True:
             await room.acquire()  # without room, new connections wait to be accepted
-            connection, host, port = await accept_one(sock, log)
+            connection, host, port = await accept_one(sock, shortage)
             nursery.start_soon(
                 _alone, site, connection, HttpClient(host, port, secure=tls is not None), tls, room, addresses
             )

@@ -94,7 +94,8 @@ class Site:
         sockets = self._sockets if self._sockets is not None and self._sockets.serves(request.path) else None
         try:
             # a page may read and write a WebSocket of another site, so its GET is no harmless one
-            self._guard.check(request.method if sockets is None else UPGRADE, request.path, request.headers)
+            method = UPGRADE if "upgrade" in request.headers else request.method
+            self._guard.check(method, request.path, request.headers)
         except AdminError as error:
             log.warning("refused a request", peer=request.caller.host, path=request.path, reason=error.reason)
             return replace(reason(error.status, error.reason), headers={"Connection": "close"})

@@ -19,7 +19,7 @@ from pulsarium.broker.session.session import Session, open_session
 from pulsarium.proto.commands import parse
 from pulsarium.proto.framing import FrameDecoder, frame
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from pulsarium.proto.numbers import NO_REQUEST
+from pulsarium.proto.numbers import INT_MAX, NO_REQUEST
 from pulsarium.proto.text import text_of
 
 VERSION: Final = "Pulsarium-WebSocket"
@@ -82,7 +82,7 @@ class BrokerLink:
     def __init__(self, broker: Broker, identity: LinkIdentity, outlet: Outlet) -> None:
         self._broker = broker
         self._outlet = outlet
-        self._decoder = FrameDecoder(2**31 - 1)  # the broker's own frames
+        self._decoder = FrameDecoder(INT_MAX)  # the broker's own frames
         self._requests: dict[int, Done] = {}
         self._numbers = count(1)
         self._waiting: deque[tuple[pb.BaseCommand, bytes]] = deque()  # until the broker has accepted CONNECT

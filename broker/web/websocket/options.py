@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote_plus
 
+from pulsarium.broker.config.keys import SUBSCRIPTION_TYPES
 from pulsarium.broker.model.topic.java_regex import NotEvaluable
 from pulsarium.broker.model.topic.patterns import JDK, PatternError, expression
 from pulsarium.broker.web.websocket.java import decode_base64
@@ -25,12 +26,11 @@ from pulsarium.proto.topic_name import NON_PERSISTENT, PERSISTENT, TopicName
 
 LARGEST_QUEUE: Final = 1000
 SHORTEST_ACK_TIMEOUT: Final = 1000  # milliseconds
-SUBSCRIPTION_TYPES: Final = ("Exclusive", "Shared", "Failover", "Key_Shared")
 MODES: Final = ("Durable", "NonDurable")
 POSITIONS: Final = ("Latest", "Earliest")
 ROUTING_MODES: Final = ("SinglePartition", "RoundRobinPartition", "CustomPartition")
 HASHING_SCHEMES: Final = ("JavaStringHash", "Murmur3_32Hash")
-COMPRESSIONS: Final = ("NONE", "LZ4", "ZLIB", "ZSTD", "SNAPPY")
+COMPRESSIONS: Final = tuple(pb.CompressionType.keys())
 CRYPTO_ACTIONS: Final = ("FAIL", "DISCARD", "CONSUME")
 NO_KEY_READER: Final = "Can't add encryption key without configuring cryptoKeyReaderFactoryClassName"
 Query = Mapping[str, str]

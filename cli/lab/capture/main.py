@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from pulsarium.cli.grouped import GroupedCommands
-from pulsarium.cli.lab.broker import LabOf, of_broker
+from pulsarium.cli.lab.broker import LabOf, as_json, of_broker
 from pulsarium.cli.lab.capture.diff import diff
 from pulsarium.cli.lab.capture.file import new_name
 from pulsarium.cli.lab.capture.packets import dissector_, import_
@@ -103,7 +103,7 @@ def stop(lab: LabOf, number: int | None, out: Path | None) -> None:
 
 
 @capture.command("list")
-@click.option("--json", "as_json", is_flag=True, help="Print the broker's answer as JSON.")
+@as_json
 @of_broker
 def list_(lab: LabOf, as_json: bool) -> None:
     """List the running captures, and the last ones that ended."""

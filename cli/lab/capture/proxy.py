@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from pulsarium.cli.grouped import together
 from pulsarium.cli.lab.capture.file import capture_file
 from pulsarium.cli.refusal import RequestRefused
 
 if TYPE_CHECKING:
     from pulsarium.broker.proxying import ProxyOptions
 
-_OPTIONS = (
+proxy_options = together(
     click.option(
         "--out", metavar="FILE", help="Write the capture to FILE, or to a new file in a folder.  [default: here]"
     ),
@@ -34,13 +34,6 @@ _OPTIONS = (
         help="Keep at most this many bytes of each message.",
     ),
 )
-
-
-def proxy_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of `proxy` to a command."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
 
 
 @click.command()
@@ -69,22 +62,14 @@ def run_proxy(url: str, out: str | None, host: str, port: int, keep_entry: int |
 
     Raise `CommandRefusal` when the URL, the file or the port cannot be used.
     """
-    import trio
-
-    from pulsarium.cli.lab.proxy import options_of, served
+    from pulsarium.cli.lab.proxy import proxy_of, served
     from pulsarium.cli.logs import configure
-    from pulsarium.cli.run import refusal_of
+    from pulsarium.cli.run import run_job
 
-    options = options_of(url, host=host, port=port)
+    options = proxy_of(url, host=host, port=port)
     path = capture_file(out or "./", "--out")
     configure("info", "text")
-    try:
-        trio.run(_proxy, options, path, keep_entry)
-    except BaseException as error:
-        refusal = refusal_of(error, served(options))
-        if refusal is None:
-            raise
-        raise refusal from None
+    run_job(served(options), _proxy, options, path, keep_entry)
 
 
 async def _proxy(options: ProxyOptions, path: Path, keep_entry: int | None) -> None:

@@ -15,8 +15,6 @@ from pulsarium.cli.refusal import RequestRefused, RunRefused
 if TYPE_CHECKING:
     from pulsarium.broker.lab.proxy.upstream import Upstream
 
-_READ = 1 << 16
-
 
 @click.command()
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))

@@ -123,8 +123,8 @@ def export(file: Path, parquet: Path | None, jsonl: bool, pcapng: Path | None) -
       pulsarium capture export run.pulscap --jsonl > run.jsonl
       pulsarium capture export run.pulscap --pcapng run.pcapng
 
-    DIR receives frames.parquet, exchanges.parquet and violations.parquet, the same tables that pulsarium analyze --out
-    writes for many captures. Needs pip install "pulsarium[spark]", and no Java.
+    DIR receives frames.parquet, exchanges.parquet and violations.parquet. Needs pip install "pulsarium[spark]", and no
+    Java.
     """
     if jsonl + (parquet is not None) + (pcapng is not None) != 1:
         raise RequestRefused("capture export: pass --parquet DIR, --jsonl or --pcapng FILE")

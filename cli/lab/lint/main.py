@@ -58,6 +58,7 @@ def lint(
       pulsarium lint run.pulscap
       pulsarium lint captures/ --format html --out report.html
       pulsarium lint --rules
+
     \b
     On a running broker:
       pulsarium lint --live --start

@@ -10,6 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 const START_LIMIT: Duration = Duration::from_secs(60);
+const ENGINES: [&str; 2] = ["docker", "podman"];
 const NONE: &str = "no broker can start: put the command pulsarium on the PATH, or name it in PULSARIUM; \
     or install docker or podman, with the image pulsarium";
 
@@ -55,7 +56,7 @@ fn start(options: &[String]) -> Result<Process, String> {
     let inside = words(&format!(
         "--host 0.0.0.0 --set advertisedAddress=127.0.0.1 --port {port} --http-port {http_port}"
     ));
-    for engine in ["docker", "podman"] {
+    for engine in ENGINES {
         let container = [words(engine), words("run --rm --interactive"), published.clone(), vec![image.clone()]].concat();
         if let Some(started) = run(&[&container, &words("pulsarium"), &serve, &inside, options].concat())? {
             return Ok(started);
@@ -107,7 +108,19 @@ fn run(command: &[String]) -> Result<Option<Process>, String> {
     let _ = child.kill();
     let _ = child.wait();
     let log = log.join().unwrap_or_default();
-    Err(format!("{} ended before it served, or was not ready in a minute:\n{log}", command.join(" ")))
+    let advice = advice(&command[0]);
+    Err(format!("{} ended before it served, or was not ready in a minute:\n{log}{advice}", command.join(" ")))
+}
+
+/// Returns what to do when a program serves no broker.
+fn advice(program: &str) -> String {
+    if !ENGINES.contains(&program) {
+        return String::new();
+    }
+    format!(
+        "a container needs the image: type `{program} build -t pulsarium .` in a checkout of Pulsarium, \
+         or put the command pulsarium on the PATH"
+    )
 }
 
 /// Returns a URL that leads to a broker, which listens on 0.0.0.0 in a container.

@@ -32,7 +32,7 @@ def put(bed: Bed, auth: dict[str, Any], **others: Any) -> None:
 
 def connected(bed: Bed) -> tuple[int, int]:
     """Return the numbers of connected producers and consumers."""
-    topic = bed.broker.topics.loaded[TOPIC]
+    topic = bed.topic()
     return len(topic.producers), sum(len(each.consumers) for each in topic.subscriptions.values())
 
 

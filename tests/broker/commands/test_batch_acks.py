@@ -30,7 +30,7 @@ OFF = Config(acknowledgmentAtBatchIndexLevelEnabled=False)
 
 
 def consumers_of(bed: Bed) -> list[Consumer]:
-    return list(bed.topic().subscriptions["sub"].consumers)
+    return list(bed.subscription().consumers)
 
 
 def batch(size: int) -> bytes:

@@ -6,6 +6,7 @@ import pytest
 
 from pulsarium.broker.config import Config
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.numbers import INT_MAX
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.wire import (
     TOPIC,
@@ -20,8 +21,6 @@ from tests.broker.wire import (
     plain,
     serving,
 )
-
-INT_MAX = 2**31 - 1
 
 
 @pytest.mark.req("B-05")
@@ -85,7 +84,7 @@ async def test_permits_wrap_around(bed: Bed, wire: Wire, sender: Wire) -> None:
     await wire.messages(1)
     await wire.flow(INT_MAX)
     await wire.alive()
-    (consumer,) = bed.broker.topics.find(TopicName.parse(TOPIC)).subscriptions["sub"].consumers
+    (consumer,) = bed.subscription().consumers
     assert consumer.permits == -3
     await sender.publish_numbered(1)
     await wire.quiet()

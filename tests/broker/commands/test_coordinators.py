@@ -221,11 +221,10 @@ async def test_only_superusers_are_coordinators() -> None:
 
 
 async def test_numbers_go_on_after_a_crash() -> None:
-    crashed = HeldStorage()
     async with holding() as (store, wire):
         over, lost = await begin(wire), await begin(wire)
         await ended(wire, over)
-        crashed.metadata = dict(store.metadata)
+        crashed = store.left_behind()
     async with serving(ON, storage=crashed) as bed:
         wire = await using(bed)
         assert (await error_of(wire, Type.END_TXN, **over))[0] == pb.TransactionNotFound

@@ -73,12 +73,14 @@ async def test_a_duplicate_cannot_be_told_while_the_first_message_is_being_store
     assert await ask(p, 20) == DUPLICATE
 
 
+def chunk(number: int) -> dict[str, Any]:
+    """Return the fields of the SEND of a chunk of message 3."""
+    entry = plain(b"x", sequence_id=3, uuid="u", chunk_id=number, num_chunks_from_msg=2)
+    return {"entry": entry, "is_chunk": True}
+
+
 @pytest.mark.req("B-28")
 async def test_of_a_message_in_chunks_the_last_one_counts(p: Wire) -> None:
-    def chunk(number: int) -> dict[str, Any]:
-        entry = plain(b"x", sequence_id=3, uuid="u", chunk_id=number, num_chunks_from_msg=2)
-        return {"entry": entry, "is_chunk": True}
-
     assert [(await ask(p, 3, **chunk(number))).entry_id for number in (0, 0, 1, 1, 0)] == [0, 1, 2, -1, 3]
 
 
@@ -129,10 +131,6 @@ async def test_a_producer_that_comes_back_hears_how_far_it_was(bed: Bed, p: Wire
 async def test_a_chunked_message_goes_on_in_a_topic_that_is_loaded_again_but_in_pulsar_4_2(
     autojump_clock: object, how: str, profile: Profile, stored: bool
 ) -> None:
-    def chunk(number: int) -> dict[str, Any]:
-        entry = plain(b"x", sequence_id=3, uuid="u", chunk_id=number, num_chunks_from_msg=2)
-        return {"entry": entry, "is_chunk": True}
-
     async def last(bed: Bed) -> Position:
         wire = await bed.connect()
         await wire.producer(producer_name="p")

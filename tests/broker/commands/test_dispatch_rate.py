@@ -11,7 +11,6 @@ from pulsarium.broker.config import Config
 from pulsarium.broker.model.subscription.reasons import Reason
 from tests.broker.commands.dispatch_rate import times
 from tests.broker.commands.producer_limits import put, put_topic
-from tests.broker.model.upkeep.policed import subscription_of
 from tests.broker.wire import TOPIC, Bed, Earliest, Exclusive, KeyShared, Shared, Type, Wire, batch_of, plain, serving
 
 pytestmark = pytest.mark.req("B-42")
@@ -194,13 +193,13 @@ async def test_the_reason_is_shown(bed: Bed, wire: Wire, sender: Wire) -> None:
     await wire.flow()
     await sender.publish(plain(b"x"))
     await wire.message()
-    assert subscription_of(bed.broker).reason is Reason.CAUGHT_UP
+    assert bed.subscription().reason is Reason.CAUGHT_UP
     await sender.publish(plain(b"y"))
-    assert subscription_of(bed.broker).reason is Reason.RATE_LIMITED
-    events = subscription_of(bed.broker).throttle.events
+    assert bed.subscription().reason is Reason.RATE_LIMITED
+    events = bed.subscription().throttle.events
     assert events["dispatchThrottledMsgEventsByTopicLimit"] >= 2
     await wire.ask(Type.CLOSE_CONSUMER, consumer_id=0)
-    assert subscription_of(bed.broker).reason is Reason.NO_CONSUMER
+    assert bed.subscription().reason is Reason.NO_CONSUMER
 
 
 async def test_without_permits_nothing_is_asked_for(bed: Bed, wire: Wire, sender: Wire) -> None:
@@ -209,7 +208,7 @@ async def test_without_permits_nothing_is_asked_for(bed: Bed, wire: Wire, sender
     await wire.flow(1)
     await sender.publish(plain(b"x"), plain(b"y"))
     await wire.message()
-    assert subscription_of(bed.broker).reason is Reason.NO_PERMITS
+    assert bed.subscription().reason is Reason.NO_PERMITS
 
 
 async def test_a_long_wait_ends_with_another_rate(bed: Bed, wire: Wire, sender: Wire) -> None:

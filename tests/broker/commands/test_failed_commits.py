@@ -14,9 +14,7 @@ ROLLING = Config(managedLedgerMaxEntriesPerLedger=2, managedLedgerMinLedgerRollo
 
 async def everything(store: HeldStorage, count: int) -> list[bytes]:
     """Return the payloads that a broker delivers after it starts with the store's present contents."""
-    crashed = HeldStorage()
-    crashed.entries, crashed.metadata = store.entries, dict(store.metadata)
-    async with serving(storage=crashed) as bed:
+    async with serving(storage=store.left_behind()) as bed:
         wire = await bed.connect()
         await wire.subscribe(initialPosition=Earliest)
         await wire.flow()

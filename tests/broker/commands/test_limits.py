@@ -43,7 +43,7 @@ async def test_a_full_topic_comes_before_everything_else(bed: Bed, wire: Wire) -
     assert await refused_consumer(wire, consumer_id=1) == TOPIC_FULL  # not "already connected"
     assert await refused_consumer(wire, type=Shared, consumer_id=1) == TOPIC_FULL  # nor another type
     assert await refused_consumer(wire, "new", consumer_id=1) == TOPIC_FULL
-    assert list(bed.broker.topics.find(TopicName.parse(TOPIC)).subscriptions) == ["sub"]
+    assert list(bed.topic().subscriptions) == ["sub"]
     topic_says(bed, max_consumers_per_topic=2)
     await wire.subscribe(name="new", consumer_id=1)
 
@@ -118,7 +118,7 @@ async def test_a_full_topic_takes_no_producer_of_any_kind(bed: Bed, wire: Wire) 
         {"initial_subscription_name": "s"},
     ):
         assert await refused_producer(wire, 1, **fields) == NO_MORE_PRODUCERS
-    assert not bed.broker.topics.find(TopicName.parse(TOPIC)).subscriptions
+    assert not bed.topic().subscriptions
     topic_says(bed, max_producers_per_topic=2)
     await wire.producer(producer_id=1)
 

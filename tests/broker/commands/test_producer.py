@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from pulsarium.broker.config import Config
+from pulsarium.broker.config.profile import PULSAR_4_0
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
@@ -19,7 +20,7 @@ from tests.broker.commands.limits import NO_MORE_PRODUCERS, namespace_says
 from tests.broker.commands.refusals import JAVA, refused_producer
 from tests.broker.commands.schema import AVRO, ONE, REFUSED, STRING, schema
 from tests.broker.held import HeldStorage
-from tests.broker.wire import TOPIC, Bed, Shared, Type, Wire, frame_of, plain
+from tests.broker.wire import TOPIC, Bed, Shared, Type, Wire, frame_of, plain, serving
 
 TAKEN = f"{JAVA}NamingException: Producer with name 'p' is already connected to topic '{TOPIC}'"
 
@@ -169,6 +170,18 @@ async def test_the_parent_of_partitions_takes_no_producer(bed: Bed, wire: Wire) 
 
 
 @pytest.mark.req("B-36")
+@pytest.mark.parametrize("auto", [True, False])
+async def test_the_parent_of_partitions_is_a_topic_of_older_releases_that_clients_may_create(auto: bool) -> None:
+    async with serving(Config(allowAutoTopicCreation=auto), profile=PULSAR_4_0) as bed:
+        bed.broker.topics.create_partitions(TopicName.parse(TOPIC), 2)
+        wire = await bed.connect()
+        if auto:
+            await wire.producer()
+        else:
+            assert await refused_producer(wire) == (pb.TopicNotFound, f"Topic not found {TOPIC}")
+
+
+@pytest.mark.req("B-36")
 async def test_a_partition_without_its_parent_is_refused(wire: Wire) -> None:
     code, text = await refused_producer(wire, topic=f"{TOPIC}-partition-0")
     assert code == pb.NotAllowedError
@@ -209,7 +222,7 @@ async def test_an_initial_subscription_begins_with_the_first_message(bed: Bed, w
     for producer_id in (1, 2):
         await wire.producer(producer_id=producer_id, initial_subscription_name="init")
     await wire.producer(producer_id=3, initial_subscription_name="")
-    assert list(bed.broker.topics.find(TopicName.parse(TOPIC)).subscriptions) == ["init"]
+    assert list(bed.topic().subscriptions) == ["init"]
     await wire.subscribe(name="init")
     await wire.flow()
     assert await wire.payloads(1) == [b"before"]
@@ -275,8 +288,8 @@ async def test_only_clients_since_v5_are_told_of_a_close(bed: Bed, version: int)
 
 
 def other_ledger(bed: Bed) -> int:
-    topic = bed.broker.topics.find(TopicName.parse(TOPIC))
-    return topic.ledger.last_confirmed.ledger_id  # type: ignore[union-attr]
+    topic = bed.topic()
+    return topic.ledger.last_confirmed.ledger_id
 
 
 NO_GRANT = (pb.AuthorizationError, "Client is not authorized to Produce")
@@ -304,7 +317,7 @@ async def test_limits_of_a_topic_come_before_the_schema_and_the_initial_subscrip
     await wire.producer(producer_name="taken", schema=schema(AVRO, ONE), encrypted=True)
     await wire.subscribe(name="late")
     await wire.publish(plain(b"backlog"))
-    topic = bed.broker.topics.find(TopicName.parse(TOPIC))
+    topic = bed.topic()
     namespace_says(
         bed,
         max_producers_per_topic=1,

@@ -35,7 +35,7 @@ async def test_a_namespace_may_require_encryption(bed: Bed, wire: Wire) -> None:
     assert await refused(wire, 0, plain(b"x")) == plainly
     assert await refused(wire, 1, batch_of(b"x", b"y"), highest_sequence_id=2) == plainly
     await wire.publish(plain(b"x", encryption_keys=KEYS))
-    topic = bed.broker.topics.find(TopicName.parse(TOPIC))
+    topic = bed.topic()
     assert topic.messages_in == 1
 
 
@@ -74,7 +74,7 @@ async def test_a_producer_that_is_refused_leaves_nothing_behind(bed: Bed, wire: 
     schema = {"name": "", "schema_data": b"", "type": pb.Schema.Type.Value("String")}
     code, _ = await refused_producer(wire, initial_subscription_name="s", schema=schema)
     assert code == pb.MetadataError
-    assert not bed.broker.topics.find(TopicName.parse(TOPIC)).subscriptions
+    assert not bed.topic().subscriptions
     base = await wire.request(Type.GET_SCHEMA, topic=TOPIC)
     assert base.getSchemaResponse.error_code == pb.TopicNotFound
     put(bed, encryption_required=False)
@@ -94,7 +94,7 @@ async def test_a_delay_may_be_so_long(bed: Bed, wire: Wire) -> None:
     assert await refused(wire, 1, late, num_messages=2) == too_long
     assert await refused(wire, 2, plain(b"x", publish_time=2**64 - 1, deliver_at_time=1000)) == too_long
     await wire.publish(plain(b"x", publish_time=5000, deliver_at_time=6000), plain(b"y"))
-    topic = bed.broker.topics.find(TopicName.parse(TOPIC))
+    topic = bed.topic()
     assert topic.messages_in == 6  # refused messages count
     put(bed, delayed_delivery_policies={"active": False, "tickTime": 1000, "maxDeliveryDelayInMillis": 1000})
     await wire.publish(plain(b"x", publish_time=5000, deliver_at_time=9000))

@@ -9,7 +9,6 @@ import trio
 
 from pulsarium.broker.cluster import Broker
 from pulsarium.broker.config import Config
-from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.commands.producer_limits import LOOSE, put, put_topic
 from tests.broker.commands.publish_rate import times
@@ -17,7 +16,6 @@ from tests.broker.wire import TOPIC, Bed, Type, Wire, batch_of, plain, serving
 
 pytestmark = pytest.mark.req("B-42")
 OTHER = f"{TOPIC}-other"
-RECEIPT = pb.BaseCommand.SEND_RECEIPT
 
 
 def rate(messages: int = -1, size: int = -1) -> dict[str, Any]:
@@ -207,7 +205,7 @@ async def test_a_limited_client_that_leaves_is_forgotten(bed: Bed, wire: Wire) -
     session = next(iter(bed.broker.sessions))
     session.close()
     bed.broker.turn.finish()
-    topic = bed.broker.topics.loaded[TOPIC]
+    topic = bed.topic()
     assert not topic.producers.by_name
     other = await bed.connect()
     await other.producer()
@@ -231,7 +229,7 @@ async def test_an_unloaded_topic_knows_nothing_of_before(bed: Bed, wire: Wire) -
     put_topic(bed, **rate(2))
     await wire.producer()
     await wire.publish(plain(b"x"), plain(b"x"))
-    bed.broker.topics.unload(bed.broker.topics.loaded[TOPIC].name)
+    bed.broker.topics.unload(bed.topic().name)
     other = await bed.connect()
     await other.producer()
     await other.write(other.sends(plain(b"x"), plain(b"x")))
@@ -244,7 +242,7 @@ async def test_nobody_waits_for_a_topic_that_was_unloaded(bed: Bed, wire: Wire) 
     await wire.write(wire.sends(batch_of(*[b"x"] * 100), plain(b"x"), num_messages=100))
     await wire.receipts(1)
     began = trio.current_time()
-    bed.broker.topics.unload(bed.broker.topics.loaded[TOPIC].name)
+    bed.broker.topics.unload(bed.topic().name)
     await wire.expect(Type.CLOSE_PRODUCER)
     await wire.producer()
     await wire.publish(plain(b"y"))

@@ -40,7 +40,7 @@ class Stage(NamedTuple):
         return [self.positions[place] for place in places]
 
     def subscription(self) -> Any:
-        return self.bed.topic().subscriptions["sub"]
+        return self.bed.subscription()
 
 
 HORIZON = 7

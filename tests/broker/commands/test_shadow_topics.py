@@ -170,7 +170,7 @@ async def test_subscriptions_of_both_topics_are_independent(bed: Bed, rest: Rest
     await consumer.messages(5)
     await consumer.ack(positions[3], type=Cumulative)
     assert bed.topic(SHADOW).subscriptions["sub"].cursor.backlog() == 1
-    assert bed.topic().subscriptions["sub"].cursor.backlog() == 5
+    assert bed.subscription().cursor.backlog() == 5
     assert await source.payloads(5) == [b"0", b"1", b"2", b"3", b"4"]
     backlogs = (await rest.get(f"{TOPICS}/shadow/stats"))["subscriptions"]
     assert {name: each["msgBacklog"] for name, each in backlogs.items()} == {"sub": 1}

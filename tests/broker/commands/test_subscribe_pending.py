@@ -23,7 +23,7 @@ def subscribing(wire: Wire, consumer_id: int = 0) -> bytes:
 
 
 def consumers(bed: Bed) -> int:
-    return len(bed.broker.topics.find(TopicName.parse(TOPIC)).subscriptions["sub"].consumers)
+    return len(bed.subscription().consumers)
 
 
 async def test_a_flow_is_lost(wire: Wire, sender: Wire) -> None:

@@ -97,10 +97,7 @@ async def test_a_crash_between_any_two_commits_loses_no_transaction(action: int,
         commits = len(store.waiting)
         assert commits >= 8
         for _ in range(commits + 1):
-            crashed = HeldStorage()
-            crashed.metadata = dict(store.metadata)
-            crashed.entries = {ledger: dict(entries) for ledger, entries in store.entries.items()}
-            over, found_here = await found(crashed, then=then)
+            over, found_here = await found(store.left_behind(), then=then)
             seen.append(found_here)
             if store.waiting:
                 store.release(1)

@@ -14,12 +14,10 @@ from pulsarium.broker.config import PIP, PULSAR_4_2, Config, Profile
 from pulsarium.broker.lab.why.answer import Why
 from pulsarium.broker.lab.why.explain import explain
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.transaction.buffer import TransactionBuffer
 from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.message_id import TxnId
-from pulsarium.proto.topic_name import TopicName
 from tests.broker.commands.coordinators import begin, ended, using
 from tests.broker.model.transaction.buffered import in_txn, txn
 from tests.broker.wire import (
@@ -50,14 +48,8 @@ async def bed(autojump_clock: object) -> AsyncIterator[Broker]:
         yield bed
 
 
-def topic_of(bed: Broker) -> PersistentTopic:
-    topic = bed.broker.cluster.topics.find(TopicName.parse(TOPIC))
-    assert isinstance(topic, PersistentTopic)
-    return topic
-
-
 def buffer_of(bed: Broker) -> TransactionBuffer:
-    buffer = topic_of(bed).transactions
+    buffer = bed.topic().transactions
     assert buffer is not None
     return buffer
 
@@ -120,8 +112,8 @@ async def test_consumers_wait_for_the_end(bed: Broker, type: int, commit: bool) 
         assert why(bed, first).reason == "aborted"
         assert why(bed, first).details["transaction"] == "(0,5)"
     await consumer.ack(before, *[each.position for each in found])
-    cursor = topic_of(bed).subscriptions["sub"].cursor
-    assert cursor.mark_delete == topic_of(bed).ledger.last_confirmed  # beyond markers and aborted entries too
+    cursor = bed.subscription().cursor
+    assert cursor.mark_delete == bed.topic().ledger.last_confirmed  # beyond markers and aborted entries too
     assert cursor.backlog() == 0
 
 
@@ -160,13 +152,13 @@ async def test_batches_of_an_aborted_transaction_are_not_delivered(bed: Broker) 
     (found,) = await consumer.messages(1)
     assert found.command.HasField("message_id")
     await consumer.quiet()
-    (only,) = topic_of(bed).subscriptions["sub"].consumers
+    (only,) = bed.subscription().consumers
     assert only.permits == 998  # aborted messages take no permits
 
 
 async def test_a_delayed_message_is_delayed_from_its_commit_on(bed: Broker) -> None:
     producer, consumer = await opened(bed, Shared)
-    due = topic_of(bed).now_ms() + 9_000
+    due = bed.topic().now_ms() + 9_000
     await send(producer, txn(1), plain(b"delayed", deliver_at_time=due, **in_txn(txn(1))))
     end(bed, txn(1), commit=True)
     await producer.publish(message(b"at once"))
@@ -226,7 +218,7 @@ async def test_reading_stops_at_the_open_transaction_after_a_trim(bed: Broker) -
     producer, consumer = await opened(bed, Shared)
     (before,) = await producer.publish(message(b"before"))
     await consumer.message()
-    topic = topic_of(bed)
+    topic = bed.topic()
     topic.ledger._roll_over()
     await send(producer, txn(1), message(b"in", txn(1)))
     await consumer.ack(before)
@@ -249,9 +241,9 @@ async def test_the_last_message_while_ledgers_go(bed: Broker) -> None:
         end(bed, txn(least), commit=False)
         await consumer.quiet()
         assert await last_message_id(consumer) == first
-    ledger = topic_of(bed).ledger
+    ledger = bed.topic().ledger
     ledger._roll_over()
-    ledger.truncate(list(ledger.ledgers.values())[:1], topic_of(bed).ledgers_going)
+    ledger.truncate(list(ledger.ledgers.values())[:1], bed.topic().ledgers_going)
     await consumer.quiet()
     assert await last_message_id(consumer) == NOTHING
     (plainly,) = await producer.publish(message(b"plain"))

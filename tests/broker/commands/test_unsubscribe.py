@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pulsarium.broker.config.profile import PULSAR_3_0
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.wire import (
@@ -45,6 +46,16 @@ async def test_a_consumer_unsubscribes_others_only_with_force(bed: Bed, wire: Wi
     await other.subscribe(type=type)
 
 
+@pytest.mark.serving(profile=PULSAR_3_0)
+async def test_3_0_knows_no_force(bed: Bed, wire: Wire) -> None:
+    other = await bed.connect()
+    await wire.subscribe(type=Shared)
+    await other.subscribe(type=Shared)
+    code, _ = await wire.refused(Type.UNSUBSCRIBE, consumer_id=0, force=True)
+    assert code == pb.MetadataError
+    assert list(bed.topic().subscriptions) == ["sub"]
+
+
 async def test_unsubscribing_readers_and_loose_subscriptions(wire: Wire) -> None:
     await wire.subscribe(durable=False)
     await wire.ask(Type.UNSUBSCRIBE, consumer_id=0)
@@ -69,5 +80,5 @@ async def test_a_closed_subscription_stays_and_goes_on(wire: Wire, five: list[Po
 
 async def test_consumers_without_a_name_have_none(bed: Bed, wire: Wire) -> None:
     await wire.subscribe()
-    (consumer,) = bed.topic().subscriptions["sub"].consumers
+    (consumer,) = bed.subscription().consumers
     assert consumer.name == ""

@@ -24,8 +24,7 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.auth.secured import OTHER_SECRET, SECRET, by_token, jwks, token
 from tests.broker.held import HeldStorage
-from tests.broker.model.dispatch.sharing import subscription
-from tests.broker.model.upkeep.policed import set_policies, subscription_of, topic_of
+from tests.broker.model.upkeep.policed import set_policies
 from tests.broker.web.websocket.talk import CONSUMER, PRODUCER, message, websockets
 from tests.broker.wire import TOPIC, Bed, Earliest, Exclusive, Failover, Shared, Type, Wire, plain, serving
 
@@ -160,10 +159,10 @@ async def test_time_to_live() -> None:
         await wire.subscribe()
         sent = await wire.publish(plain(b"0", publish_time=client_ms()))
         await lab.clock.advance(HOUR - 1)
-        assert subscription_of(bed.broker).expired.total == 0
+        assert bed.subscription().expired.total == 0
         await lab.clock.advance(301)
-        assert subscription_of(bed.broker).expired.total == 1
-        assert subscription_of(bed.broker).cursor.mark_delete == sent[0]
+        assert bed.subscription().expired.total == 1
+        assert bed.subscription().cursor.mark_delete == sent[0]
 
 
 async def test_transactions_time_out() -> None:
@@ -247,7 +246,7 @@ async def test_a_message_that_expires_before_its_delivery_time_is_never_delivere
         await wire.publish(plain(b"0", publish_time=now, deliver_at_time=now + 3 * DAY * 1000))
         await lab.clock.advance(7 * DAY)
         await nothing(wire)
-        assert subscription_of(bed.broker).expired.total == 1
+        assert bed.subscription().expired.total == 1
 
 
 @pytest.mark.parametrize(("interceptors", "expired"), [((), 1), ((APPEND_BROKER_TIMESTAMP,), 0)])
@@ -261,7 +260,7 @@ async def test_clients_stamp_messages_by_a_clock_that_did_not_advance(
         await lab.clock.advance(DAY)
         await wire.publish(plain(b"0", publish_time=client_ms()))
         await lab.clock.advance(301)
-        assert subscription_of(bed.broker).expired.total == expired
+        assert bed.subscription().expired.total == expired
 
 
 async def test_a_delay_counts_from_the_clients_clock() -> None:
@@ -282,11 +281,11 @@ async def test_retention_deletes_an_old_ledger_when_its_time_is_over() -> None:
     async with stage() as (bed, lab, wire):
         set_policies(bed.broker, retention_policies={"retentionTimeInMinutes": DAY // 60, "retentionSizeInMB": -1})
         await wire.publish(plain(b"0"))
-        first = topic_of(bed.broker).ledger.last_confirmed.ledger_id
+        first = bed.topic().ledger.last_confirmed.ledger_id
         await lab.clock.advance(DAY)
-        assert first in topic_of(bed.broker).ledger.ledgers
+        assert first in bed.topic().ledger.ledgers
         await lab.clock.advance(DAY)
-        assert first not in topic_of(bed.broker).ledger.ledgers
+        assert first not in bed.topic().ledger.ledgers
 
 
 async def test_retention_keeps_unacknowledged_messages() -> None:
@@ -315,10 +314,10 @@ async def test_an_inactive_topic_is_deleted_when_its_time_is_over() -> None:
     async with stage(brokerDeleteInactiveTopicsMaxInactiveDurationSeconds=DAY) as (bed, lab, wire):
         await wire.ask(Type.CLOSE_PRODUCER, producer_id=0)
         await lab.clock.advance(DAY - 120)
-        topic_of(bed.broker)
+        bed.topic()
         await lab.clock.advance(240)
         with pytest.raises(TopicNotFoundError):
-            topic_of(bed.broker)
+            bed.topic()
 
 
 async def test_an_unused_subscription_is_deleted_when_its_time_is_over() -> None:
@@ -326,9 +325,9 @@ async def test_an_unused_subscription_is_deleted_when_its_time_is_over() -> None
         await wire.subscribe()
         await wire.ask(Type.CLOSE_CONSUMER, consumer_id=0)
         await lab.clock.advance(50 * 60)
-        assert list(topic_of(bed.broker).subscriptions) == ["sub"]
+        assert list(bed.topic().subscriptions) == ["sub"]
         await lab.clock.advance(20 * 60)
-        assert not topic_of(bed.broker).subscriptions
+        assert not bed.topic().subscriptions
 
 
 async def test_a_check_of_many_topics(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -348,7 +347,7 @@ async def test_a_deduplication_snapshot_is_taken_after_an_hour() -> None:
         await wire.ask(Type.CLOSE_PRODUCER, producer_id=0)
         await wire.producer(producer_name="p")
         (position,) = await wire.publish(plain(b"0"))
-        deduplication = topic_of(bed.broker).deduplication
+        deduplication = bed.topic().deduplication
         assert deduplication is not None
         assert deduplication.cursor.mark_delete < position
         await lab.clock.advance(HOUR)
@@ -363,7 +362,7 @@ async def test_producers_that_left_are_forgotten() -> None:
         await wire.publish(plain(b"0"))
         await wire.subscribe(consumer_id=9)  # keeps the topic loaded
         await wire.ask(Type.CLOSE_PRODUCER, producer_id=0)
-        deduplication = topic_of(bed.broker).deduplication
+        deduplication = bed.topic().deduplication
         assert deduplication is not None
         await lab.clock.advance(5 * HOUR)
         assert deduplication.last_sequence_id("p") == 0
@@ -455,7 +454,7 @@ async def test_a_read_that_failed() -> None:
         store.read = lambda ledger_id, first, last, done: done(StorageError("bad disk"))  # type: ignore[method-assign]
         await wire.flow()
         await nothing(wire)
-        assert subscription_of(bed.broker).reason is Reason.UNREADABLE
+        assert bed.subscription().reason is Reason.UNREADABLE
         store.read = reading  # type: ignore[method-assign]
         await lab.clock.advance(HOUR - 1)
         await nothing(wire)
@@ -470,11 +469,11 @@ async def test_cursors_are_kept_after_a_while() -> None:
         await wire.flow()
         (position,) = await wire.publish(plain(b"0"))
         await wire.message()
-        saves = subscription_of(bed.broker).cursor.saves
-        subscription_of(bed.broker).acknowledge(None, [position], save_now=False)
-        assert subscription_of(bed.broker).cursor.saves == saves
+        saves = bed.subscription().cursor.saves
+        bed.subscription().acknowledge(None, [position], save_now=False)
+        assert bed.subscription().cursor.saves == saves
         await lab.clock.advance(HOUR)
-        assert subscription_of(bed.broker).cursor.saves == saves + 1
+        assert bed.subscription().cursor.saves == saves + 1
 
 
 async def test_rates_are_averages_over_a_minute_of_the_clock() -> None:
@@ -482,7 +481,7 @@ async def test_rates_are_averages_over_a_minute_of_the_clock() -> None:
         rates = Rates(bed.broker)
         await wire.publish(*(plain(b"0") for _ in range(120)))
         await lab.clock.advance(60)
-        (producer,) = topic_of(bed.broker).producers.by_name.values()
+        (producer,) = bed.topic().producers.by_name.values()
         assert rates.of(producer).messages == 2
         rates.stop()
 
@@ -494,7 +493,7 @@ async def test_seek_by_time_stands_on_what_clients_stamped() -> None:
         await lab.clock.advance(DAY)
         later = await wire.publish(plain(b"2", publish_time=client_ms() + DAY * 1000))
         await wire.ask(Type.SEEK, consumer_id=0, message_publish_time=client_ms() + HOUR * 1000)
-        assert subscription(bed).cursor.read_position == later[0] > sent[1]
+        assert bed.subscription().cursor.read_position == later[0] > sent[1]
 
 
 async def test_a_cursor_is_moved_by_the_brokers_time() -> None:
@@ -505,7 +504,7 @@ async def test_a_cursor_is_moved_by_the_brokers_time() -> None:
         await lab.clock.advance(DAY)
         later = await wire.publish(plain(b"1", publish_time=now + DAY * 1000))
         await wire.subscribe(start_message_rollback_duration_sec=HOUR)
-        assert subscription(bed).cursor.read_position == later[0]
+        assert bed.subscription().cursor.read_position == later[0]
 
 
 # timers that do not obey
@@ -562,7 +561,7 @@ async def test_keys_of_tokens_are_read_again_at_their_interval(tmp_path: Path) -
 async def test_late_sends_of_a_closed_producer_are_dropped_for_as_long_as_the_client_may_not_know() -> None:
     async with stage() as (bed, lab, wire):
         await wire.subscribe(initialPosition=Earliest)
-        bed.broker.topics.unload(topic_of(bed.broker).name)
+        bed.broker.topics.unload(bed.topic().name)
         await wire.expect(Type.CLOSE_PRODUCER)
         await wire.expect(Type.CLOSE_CONSUMER)
         await lab.clock.advance(DAY)

@@ -128,6 +128,7 @@ PASSED_ON = {"auth/tls.py": "the clock's monotonic: files are looked at by the b
 MACHINE = {
     "proxying.py": "connections end when the proxy ends",
     "net/accepting.py": "handshakes; the process has no file descriptor left",
+    "web/forwarding.py": "a server that neither takes nor answers anything",
     "web/http/connection.py": "a client that neither sends nor takes anything",
     "web/http/live.py": "how often it looks for changes",
     "web/http/request.py": "a body that does not come",
@@ -136,6 +137,7 @@ MACHINE = {
     "web/console/messages.py": "how long a search may work",
     "session/gate.py": "the slice of a connection",
     "session/transport.py": "the last words to a socket",
+    "model/compaction/compaction.py": "how long a turn of the engine holds the event loop",
     "net/slices.py": "processor time of a slice",
     "net/stalls.py": "how long the event loop was held",
     "storage/committer.py": "how often it looks whether its files are still there",

@@ -13,7 +13,7 @@ import trio.testing
 
 from pulsarium.broker.logs import PartLog
 from pulsarium.broker.net import slices
-from pulsarium.broker.net.accepting import HandshakeStream, accept_one
+from pulsarium.broker.net.accepting import HandshakeStream, PlainStream, Shortage, accept_one
 from pulsarium.broker.net.slices import Admission
 from pulsarium.broker.session.session import Session
 from pulsarium.broker.web.http.connection import HttpConnection
@@ -52,7 +52,7 @@ async def test_without_a_file_descriptor_left_it_asks_ten_times_a_second_and_say
         listener.listen()
         with socket.create_connection(listener.getsockname()) as client:
             start = trio.current_time()
-            sock, *peer = await accept_one(listener, PartLog("full"))
+            sock, *peer = await accept_one(listener, Shortage(PartLog("full")))
             sock.close()
             assert trio.current_time() - start == pytest.approx(5)
             assert tuple(peer) == client.getsockname()
@@ -200,3 +200,12 @@ async def test_a_connection_that_is_open_waits_at_no_door() -> None:
         before = passes.number
         await far.receive_some()
     assert direct == passes.number - before
+
+
+async def test_a_stream_that_is_closed_is_read_no_more() -> None:
+    near, far = socket.socketpair()
+    with near, far:
+        stream = PlainStream(near)
+        stream.close()
+        with pytest.raises(trio.ClosedResourceError):
+            await stream.receive_some()

@@ -122,7 +122,7 @@ async def test_the_end_of_a_connection_with_many_consumers_gives_way(bed: Bed, o
         await crowded.subscribe(consumer_id=consumer_id, type=Shared)
     await crowded.aclose()
     await polite.alive()
-    subscription = bed.topic().subscriptions["sub"]
+    subscription = bed.subscription()
     assert 0 < len(subscription.consumers) < FLOOD
     await polite.quiet()
     assert not subscription.consumers

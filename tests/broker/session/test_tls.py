@@ -17,7 +17,7 @@ from pulsarium.broker.auth.tls import context_of
 from pulsarium.broker.cluster import Broker
 from pulsarium.broker.config import Config
 from pulsarium.broker.net import accepting
-from pulsarium.broker.server import bind
+from pulsarium.broker.net.accepting import bind
 from pulsarium.broker.session.session import sessions_of
 from pulsarium.broker.session.transport import accept, over_tls
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -122,6 +122,15 @@ async def test_the_certificate_of_a_stranger_ends_the_handshake(
         assert await wire.closed() == []
         assert "a TLS handshake failed" in caplog.text
         await (await secure.connect()).alive()
+
+
+async def test_a_client_that_only_knocks_is_no_failed_handshake(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with listening(tmp_path, Config()) as secure:
+        await (await secure.raw()).aclose()
+        await (await secure.connect()).alive()
+        assert "a TLS handshake failed" not in caplog.text
 
 
 @pytest.mark.parametrize("data", [b"GET / HTTP/1.1\r\n\r\n", frame_of(Type.PING), b"\x16\x03\x01\x05\x00\x01"])

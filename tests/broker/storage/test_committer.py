@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 import trio
 
+from pulsarium.broker.config.options import Durability
 from pulsarium.broker.storage import applier, committer, pace
-from pulsarium.broker.storage.interface import Batch, Durability, EntryRun, StorageError
+from pulsarium.broker.storage.interface import Batch, EntryRun, StorageError
 from pulsarium.broker.storage.persist import PersistPoint
 from pulsarium.broker.storage.sqlite import SqliteStorage
+from pulsarium.broker.storage.worker import Job
 from tests.broker.loopback import until
 from tests.broker.storage.asking import ask, batch_of, no_file_grows_beyond
 
@@ -299,12 +301,24 @@ async def test_the_event_loop_writes_while_the_device_is_fast(
     assert store.read_now(1, 0, 3) == [b"begins a file", b"now", bytes(101), b"behind another"]
 
 
-async def test_one_slow_write_brings_the_thread_back(store: SqliteStorage, monkeypatch: pytest.MonkeyPatch) -> None:
-    await ask(store.commit, batch_of(1, 0, b"begins a file"))
+@pytest.fixture
+def slow_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every write take long, and wait."""
     monkeypatch.setattr(pace, "FAST_BYTES", 100)
     monkeypatch.setattr(pace, "FAST_WRITES", 1)
     monkeypatch.setattr(pace, "FAST_SECONDS", 0)
+    monkeypatch.setattr(pace, "LONGEST_CONTEST", 60)
     monkeypatch.setattr(pace, "waits", count().__next__)
+
+
+@pytest.mark.usefixtures("slow_device")
+@pytest.mark.parametrize("longest", [60, 0])
+async def test_one_slow_write_brings_the_thread_back(
+    longest: int, store: SqliteStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pace, "LONGEST_CONTEST", longest)
+    monkeypatch.setattr(pace.other_threads, "worked_since", lambda moment: longest == 0)
+    await ask(store.commit, batch_of(1, 0, bytes(101)))  # begins a file
     answers: list[Exception | None] = []
     store.commit(batch_of(1, 1, b"slow"), answers.append)
     assert answers == [None]
@@ -314,6 +328,30 @@ async def test_one_slow_write_brings_the_thread_back(store: SqliteStorage, monke
     assert answers == [None, None]
 
 
+@pytest.mark.usefixtures("slow_device")
+async def test_a_write_that_waited_for_another_thread_of_the_store_is_not_slow_unless_all_do(
+    store: SqliteStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pace, "MOST_CONTESTS", 2)
+    await ask(store.commit, batch_of(1, 0, bytes(101)))  # begins a file
+    reads, has_read = threading.Event(), threading.Event()
+
+    def read(_: sqlite3.Connection) -> None:
+        reads.set()
+        assert has_read.wait(30)
+
+    store._reader.submit(Job(read, lambda _: None))
+    await until(reads.is_set)
+    answers: list[Exception | None] = []
+    for number in range(1, 4):
+        store.commit(batch_of(1, number, b"now"), answers.append)
+        assert answers == [None] * number
+    store.commit(batch_of(1, 4, b"by the thread"), answers.append)
+    assert len(answers) == 3
+    has_read.set()
+    await until(lambda: len(answers) == 4)
+
+
 async def test_a_write_that_took_long_without_a_wait_is_not_slow(
     store: SqliteStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -321,6 +359,7 @@ async def test_a_write_that_took_long_without_a_wait_is_not_slow(
     monkeypatch.setattr(pace, "FAST_BYTES", 100)
     monkeypatch.setattr(pace, "FAST_SECONDS", 0)
     monkeypatch.setattr(pace, "waits", lambda: 7)
+    monkeypatch.setattr(pace.other_threads, "worked_since", lambda moment: False)
     answers: list[Exception | None] = []
     for number in range(1, 4):
         store.commit(batch_of(1, number, b"now"), answers.append)

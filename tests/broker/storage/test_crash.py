@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pulsarium.broker.storage.interface import Durability
+from pulsarium.broker.config.options import Durability
 from pulsarium.broker.storage.sqlite import SqliteStorage
 from tests.broker.storage import crash_child
 

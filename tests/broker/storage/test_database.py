@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from pulsarium.broker.config.options import Durability
 from pulsarium.broker.storage.database import (
     DATABASE_NAME,
     PAGE_SIZE,
@@ -13,7 +14,7 @@ from pulsarium.broker.storage.database import (
     open_database,
     open_reader,
 )
-from pulsarium.broker.storage.interface import Durability, StorageError
+from pulsarium.broker.storage.interface import StorageError
 from pulsarium.broker.storage.place import DirectoryLock
 from pulsarium.broker.storage.sqlite import SqliteStorage
 

@@ -14,7 +14,8 @@ from pulsarium.broker.testing import PulsarBroker, running
 
 # Plugins that users need not have are left out. They take seconds in a new folder.
 OTHERS = ("cacheprovider", "trio", "anyio", "hypothesispytest", "randomly")
-PYTEST = (sys.executable, "-P", "-m", "pytest", "-W", "error", *(f"-pno:{name}" for name in OTHERS))
+QUIET = ("-W", "error", *(f"-pno:{name}" for name in OTHERS))
+PYTEST = (sys.executable, "-P", "-m", "pytest", *QUIET)
 """A pytest of its own, with the plugin."""
 
 

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
 
 from pulsarium import client as pulsar
 from pulsarium.broker.lab.explore.script import ScriptError
-from pulsarium.broker.testing import PulsarBroker
+from pulsarium.broker.testing import PulsarBroker, running
 from pulsarium.broker.testing.explore import Explored, explore
+from pulsarium.broker.testing.http import Http
+from pulsarium.broker.testing.proxy import PulsarProxy
 
 COUNT = 4
 Handled = Callable[[list[bytes]], None]
 
 
-def application(check: Handled) -> Callable[[PulsarBroker], None]:
+def application(check: Handled) -> Callable[[PulsarBroker | PulsarProxy], None]:
     """Return a test of a program that publishes and consumes at least once. `check` judges the handled messages."""
 
-    async def run(broker: PulsarBroker) -> list[bytes]:
+    async def run(broker: PulsarBroker | PulsarProxy) -> list[bytes]:
         handled: list[bytes] = []
         with trio.fail_after(60):
             async with (
@@ -95,3 +98,37 @@ def test_a_test_that_fails_without_any_choice_has_an_empty_script() -> None:
 
     with pytest.raises(Explored, match="fails also when the broker chooses nothing"):
         explore(fails, runs=5, failures=None)
+
+
+def test_in_front_of_a_running_broker_a_bug_is_found_and_the_topics_of_each_run_are_deleted(tmp_path: Path) -> None:
+    failures = tmp_path / "failures"
+    failures.write_text('{"of": "", "script": ["unload SEND 1"]}\n')  # which no proxy can do
+    with running() as broker:
+        often = {"duplicate": 0.5}
+        with pytest.raises(Explored, match="handled twice") as caught:
+            explore(
+                application(each_once),
+                proxy=broker.service_url,
+                proxy_admin_url=broker.admin_url,
+                delete_topics=True,
+                only=often,
+                rates=often,
+                failures=failures,
+            )
+        left = Http(broker.admin_url).call("GET", "/admin/v2/persistent/public/default")
+    assert [*map(str, caught.value.finding.script)] == ["duplicate SEND 0"]
+    assert left == []
+
+
+@pytest.mark.parametrize(
+    ("url", "options", "says"),
+    [
+        ("pulsar://localhost", {"script": ["unload SEND 1"]}, "only a broker of Pulsarium can do unload"),
+        ("pulsar://localhost", {"delete_topics": True}, "proxy_admin_url=URL"),
+        ("pulsar://8.8.8.8", {}, "yes_not_production=True"),
+        ("localhost", {}, "pulsar://HOST:PORT"),
+    ],
+)
+def test_what_cannot_be_in_front_of_a_broker_is_refused(url: str, options: dict[str, Any], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        explore(application(each_once), proxy=url, failures=None, **options)

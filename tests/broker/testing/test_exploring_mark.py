@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 
-OTHERS = ("trio", "anyio", "hypothesispytest", "randomly")
-QUIET = ("-W", "error", *(f"-pno:{name}" for name in OTHERS))
-PYTEST = (sys.executable, "-P", "-m", "pytest", *QUIET)
+from pulsarium.broker.testing import running
+from tests.broker.testing.conftest import PYTEST, QUIET
+
+WITH_CACHE = [each for each in PYTEST if each != "-pno:cacheprovider"]
 LEDGER = """
     import pytest
 
@@ -43,7 +42,7 @@ MENDED = "ledger += [int(message.data())] * (int(message.data()) not in ledger)"
 
 def run(pytester: pytest.Pytester, explore: object, book: str) -> pytest.RunResult:
     pytester.makepyfile(LEDGER.format(explore=explore, book=book))
-    return pytester.run(*PYTEST, "-s", "--strict-markers")
+    return pytester.run(*WITH_CACHE, "-s", "--strict-markers")
 
 
 @pytest.mark.timeout(600)
@@ -61,6 +60,51 @@ def test_each_run_has_a_broker_and_fixtures_of_its_own(pytester: pytest.Pytester
     result = run(pytester, 3, MENDED)
     result.assert_outcomes(passed=2)
     result.stdout.fnmatch_lines(["*runs: [[]'once', 'run', 'run', 'run']"])
+
+
+IN_FRONT = """
+    import pytest
+
+    seen = []
+
+    @pytest.mark.pulsar(explore=3, delete_topics=True)
+    def test_it(pulsar_proxy):
+        seen.append(pulsar_proxy.service_url)
+
+    def test_each_run_had_a_proxy_of_its_own(pulsar_proxy):
+        assert len({*seen}) == 3 and pulsar_proxy.service_url not in seen
+"""
+
+
+def test_a_test_with_a_proxy_is_explored_in_front_of_the_named_broker(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(IN_FRONT)
+    with running() as broker:
+        urls = (f"-opulsar_proxy_url={broker.service_url}", f"-opulsar_proxy_admin_url={broker.admin_url}")
+        pytester.run(*WITH_CACHE, *urls).assert_outcomes(passed=2)
+
+
+def test_a_proxy_without_a_broker_fails_the_explored_test(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(IN_FRONT)
+    result = pytester.runpytest_inprocess(*QUIET)
+    result.assert_outcomes(failed=1, errors=1)
+    result.stdout.fnmatch_lines(["*pulsar_proxy has no broker: set the ini option pulsar_proxy_url*"])
+
+
+@pytest.mark.parametrize(
+    ("fixture", "mark", "says"),
+    [
+        ("pulsar_topic", "delete_topics=True", "delete_topics of * has no effect on a test with a broker of its own*"),
+        ("pulsar_proxy", "brokers=2", "brokers of pytest.mark.pulsar has no effect on a test with pulsar_proxy*"),
+        ("pulsar_proxy", "only=['unload']", "*only a broker of Pulsarium can do unload*"),
+    ],
+)
+def test_an_option_of_the_other_side_ends_the_run(
+    pytester: pytest.Pytester, fixture: str, mark: str, says: str
+) -> None:
+    pytester.makepyfile(f"import pytest\n\n@pytest.mark.pulsar(explore=3, {mark})\ndef test_it({fixture}):\n    pass\n")
+    result = pytester.runpytest_inprocess(*QUIET, "-q")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    pytest.LineMatcher([*result.outlines, *result.errlines]).fnmatch_lines([f"ERROR: *::test_it: {says}"])
 
 
 def test_the_parameter_of_a_failure_repeats_it(pytester: pytest.Pytester) -> None:

@@ -11,10 +11,7 @@ import pytest
 
 from pulsarium.broker.testing import running
 from pulsarium.broker.testing.pytest_plugin import marks
-
-OTHERS = ("cacheprovider", "trio", "anyio", "hypothesispytest", "randomly")
-QUIET = ("-W", "error", *(f"-pno:{name}" for name in OTHERS))
-PYTEST = (sys.executable, "-P", "-m", "pytest", *QUIET)
+from tests.broker.testing.conftest import PYTEST, QUIET
 
 
 def test_the_options_of_the_mark_are_those_of_running() -> None:
@@ -62,6 +59,11 @@ def wrong(pytester: pytest.Pytester, mark: str, fixtures: str = "", *options: st
                 "pytest.mark.pulsar has no effect on a test without the fixture pulsar_broker (or one that uses it): "
                 "add it"
             ),
+        ),
+        (
+            "brokers=2",
+            "pulsar_proxy",
+            "brokers of pytest.mark.pulsar has no effect on a test with pulsar_proxy: leave it out",
         ),
         (
             "policies={}, profile='pulsar-4.2'",

@@ -7,7 +7,7 @@ import inspect
 import re
 import signal
 import subprocess
-from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
@@ -16,6 +16,9 @@ from pulsarium.broker.server import RunningCluster
 from pulsarium.broker.testing import pytest_plugin, running
 from pulsarium.broker.testing.pytest_plugin import marks
 from tests.broker.testing.conftest import PYTEST
+from tests.docs.blocks import ROOT, TESTED, blocks, matches
+
+EXAMPLES = ROOT / "examples" / "python"
 
 
 @pytest.fixture
@@ -131,11 +134,24 @@ def test_a_test_fails_when_the_broker_breaks_a_promise(run: Run) -> None:
     result.stdout.fnmatch_lines(["E *AssertionError: a promise of Pulsar was broken:", "E *delivered-again: *"])
 
 
-@pytest.mark.parametrize(("file", "tests"), [("test_payments.py", 2), ("test_scaling.py", 1)])
-def test_the_files_that_readme_and_docs_show(run: Run, file: str, tests: int) -> None:
-    source = (Path(__file__).parents[3] / "examples" / "python" / file).read_text()
+def test_the_file_that_the_docs_show(run: Run) -> None:
+    source = (EXAMPLES / "test_scaling.py").read_text()
     assert len(source.splitlines()) <= 20
-    run(source).assert_outcomes(passed=tests)
+    run(source).assert_outcomes(passed=1)
+
+
+def test_the_first_page_shows_what_its_tests_print(pytester: pytest.Pytester) -> None:
+    source = (EXAMPLES / "test_payments.py").read_text()
+    assert len(source.splitlines()) <= 20
+    unmarked = re.sub("^@pytest.mark.*\n", "", source, flags=re.M)
+    assert unmarked != source
+    pytester.makepyfile(test_payments=source, test_unmarked=unmarked)
+    result = pytester.run(*PYTEST, "-v")
+    result.assert_outcomes(passed=3, failed=1)
+    page = list(blocks(ROOT / "docs" / "index.md"))
+    shown = [block.text.removeprefix("$ pytest -v\n") for block in page if block.language == "console"]
+    assert len(shown) == 2
+    assert [text for text in shown if not matches(text.replace("\n", "...\n"), result.stdout.str())] == []
 
 
 def test_brokers_of_several_kinds(run: Run) -> None:
@@ -205,6 +221,7 @@ def test_proposals_of_the_ini_are_on_where_no_mark_names_others(run: Run) -> Non
 def test_a_proxy_in_front_of_the_broker_that_the_ini_names(run: Run) -> None:
     test = """
         import pulsar
+        import pytest
 
         def test_a_fault(pulsar_proxy, pulsar_namespace):
             client = pulsar.Client(pulsar_proxy.service_url)
@@ -214,10 +231,12 @@ def test_a_proxy_in_front_of_the_broker_that_the_ini_names(run: Run) -> None:
             assert rule.hits == 1
             client.close()
         """
+    page = blocks(ROOT / "docs" / "real-clusters.md")
+    shown = [each.text for each in page if (each.marker, each.language) == (TESTED, "python")]
     with running() as broker:
         ini = f"pulsar_proxy_url = {broker.service_url}\npulsar_proxy_admin_url = {broker.admin_url}\n"
-        result = run(test, ini=f"{ini}pulsar_admin_url = {broker.admin_url}")
-    result.assert_outcomes(passed=1)
+        result = run(dedent(test) + "".join(shown), ini=f"{ini}pulsar_admin_url = {broker.admin_url}")
+    result.assert_outcomes(passed=2)
 
 
 def test_a_proxy_without_a_broker_says_what_to_set(run: Run) -> None:
@@ -263,7 +282,6 @@ def test_workers_share_nothing(run: Run) -> None:
 
 
 def test_many_tests_on_one_broker(run: Run) -> None:
-    """The speed is measured elsewhere, see docs/lab.md."""
     result = run("""
         import pytest
 

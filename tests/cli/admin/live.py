@@ -10,7 +10,7 @@ import trio
 from click.testing import CliRunner, Result
 
 from pulsarium.broker.config import PIP, Config, Profile
-from pulsarium.broker.server import bind
+from pulsarium.broker.net.accepting import bind
 from pulsarium.broker.web.http.server import serve_http
 from pulsarium.broker.web.routes import site_of
 from pulsarium.cli.main import cli

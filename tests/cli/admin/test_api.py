@@ -8,62 +8,16 @@ import ssl
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
 from pulsarium.cli.admin.api import Api, done
 from pulsarium.cli.admin.errors import AdminError, NotConnected, ServerError, Unreachable
-from pulsarium.rest.exchange import NO_BODY, RestRequest
+from pulsarium.rest.exchange import NO_BODY, NO_CALL, RestRequest
 from pulsarium.rest.group import text_of
+from tests.cli.admin.answering import Server, running
 from tests.client.refusing import refusing_port
-
-
-class Server(ThreadingHTTPServer):
-    """`answers` by path: status, headers, body. `seen` is what came: method, target, headers, body."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.answers: dict[str, tuple[int, dict[str, str], bytes]] = {}
-        self.seen: list[tuple[str, str, dict[str, str], bytes]] = []
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}"
-
-
-class Handler(BaseHTTPRequestHandler):
-    server: Server
-
-    def do_GET(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        self.server.seen.append((self.command, self.path, dict(self.headers), body))
-        status, headers, answer = self.server.answers.get(self.path.partition("?")[0], (204, {}, b""))
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        if status != 204:
-            self.send_header("Content-Length", str(len(answer)))
-        self.end_headers()
-        self.wfile.write(answer)
-
-    do_POST = do_PUT = do_DELETE = do_GET  # noqa: N815 - as BaseHTTPRequestHandler calls them
-
-    def log_message(self, *_: Any) -> None:
-        """Keep stderr free."""
-
-
-def running() -> Iterator[Server]:
-    with Server() as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
-
 
 server = pytest.fixture(running, name="server")
 other = pytest.fixture(running, name="other")
@@ -121,7 +75,7 @@ def test_an_answer_is_read_as_data_and_as_text(body: bytes, data: object, text: 
     ("body", "message"),
     [
         (b'{"reason": "Tenant does not exist"}', "Tenant does not exist"),
-        (b'{"servlet": "x", "message": "Not Found", "url": "/x", "status": "404"}', "Not Found"),
+        (b'{"servlet": "x", "message": "Not Found", "url": "/x", "status": "404"}', f"Not Found{NO_CALL}"),
         (b'{"reason": null}', "HTTP 404 Not Found"),
         (b"", "HTTP 404 Not Found"),
         (b"[]", "HTTP 404 Not Found"),

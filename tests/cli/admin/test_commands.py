@@ -260,3 +260,26 @@ async def test_a_topic_is_created_split_merged_and_deleted() -> None:
         shown = json.loads(await admin.said(group, "get-metadata", SCALABLE))
         assert (shown["epoch"], shown["properties"]) == (2, {"k": "v"})
         assert await admin.said(group, "delete", SCALABLE) == f"Deleted scalable topic {SCALABLE}\n"
+
+
+PLAIN, SECURE = {"brokerUrl": "pulsar://b:6650"}, {"brokerUrlTls": "pulsar+ssl://b:6651"}
+
+
+@pytest.mark.parametrize(
+    ("scheme", "broker", "url"),
+    [
+        ("http", PLAIN | SECURE, "pulsar://b:6650"),
+        ("https", PLAIN | SECURE, "pulsar+ssl://b:6651"),
+        ("http", SECURE, "null"),
+        ("https", PLAIN, "null"),
+    ],
+)
+def test_a_lookup_tells_the_url_of_the_security_of_the_admin_url(
+    played: Played, scheme: str, broker: dict[str, str], url: str
+) -> None:
+    played.answer("GET", f"/lookup/v2/topic/{T}", broker)
+    played.answer("GET", f"{T}/partitions", {"partitions": 1})
+    played.answer("GET", f"/lookup/v2/topic/{T}-partition-0", broker)
+    admin = ("--admin-url", f"{scheme}://b", "topics")
+    assert played.said(*admin, "lookup", "t") == f"{url}\n"
+    assert played.said(*admin, "partitioned-lookup", "t") == f"{TOPIC}-partition-0    {url}\n"

@@ -172,7 +172,8 @@ def test_a_caller_without_a_role_is_told_how_to_prove_one(played: Played) -> Non
     played.refuse("GET", "tenants", 401, "Authentication required")
     said = played.refused("tenants", "list")
     assert said == (
-        "pulsarium: Authentication required (authenticate with --token, or --auth-plugin and --auth-params)\n"
+        "pulsarium: Authentication required (authenticate with --token, or --auth-plugin and --auth-params, "
+        "as a role that may do this)\n"
     )
 
 

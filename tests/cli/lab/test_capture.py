@@ -1,13 +1,8 @@
-"""`pulsarium capture`: files as lines, JSON and Parquet, what two differ in, captures of a broker of this process.
-
-The commands of docs/wire.md do what the page says.
-"""
+"""`pulsarium capture`: files as lines, JSON and Parquet, what two differ in, captures of a broker of this process."""
 
 from __future__ import annotations
 
 import json
-import re
-import shlex
 import signal
 import subprocess
 import sys
@@ -24,7 +19,6 @@ import trio.testing
 from click.testing import CliRunner, Result
 
 from pulsarium.broker.lab import Lab
-from pulsarium.broker.testing import running
 from pulsarium.capture.file import CaptureReader
 from pulsarium.capture.pcap.dissector import dissector
 from pulsarium.cli.admin.asked import AdminRun
@@ -33,7 +27,6 @@ from pulsarium.cli.lab.capture import file as capture_files
 from pulsarium.cli.lab.capture.file import capture_file, records_now, records_of
 from pulsarium.cli.main import cli
 from pulsarium.cli.refusal import CommandRefusal
-from pulsarium.client import connect
 from tests.broker.wire import plain
 from tests.capture.captures import small, write
 from tests.capture.lint.talk import Talk
@@ -375,28 +368,3 @@ def test_an_incomplete_last_packet_is_told(capture: str, tmp_path: Path) -> None
 
 def test_the_dissector_is_printed() -> None:
     assert run("dissector").stdout == dissector()
-
-
-PAGE = Path(__file__).parents[3] / "docs" / "wire.md"
-COMMANDS = [
-    line for block in re.findall(r"^```sh\n(.*?)^```", PAGE.read_text(), re.M | re.S) for line in block.splitlines()
-]
-
-
-async def work(url: str) -> None:
-    async with connect(url) as client, client.create_producer("orders") as producer:
-        await producer.send(b"one")
-
-
-def test_every_command_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    with running() as broker:
-        capture = broker.captures.start(tmp_path / "run.pulscap")
-        trio.run(work, broker.service_url)
-        capture.stop()
-    for command in COMMANDS:
-        with running() as broker:
-            line = shlex.split(command.partition(" > ")[0].replace("pulsar://localhost:6650", broker.service_url))
-            done = CliRunner().invoke(cli, line[1:], prog_name="pulsarium", catch_exceptions=False)
-        assert done.exit_code == 0, (command, done.output)
-    assert {each.name for each in tmp_path.iterdir()} >= {"run.pcapng", "imported.pulscap", "again.pulscap", "lint.xml"}

@@ -15,6 +15,7 @@ from pulsarium.capture.file import CaptureRecord
 from pulsarium.cli.main import cli
 from tests.capture.captures import write
 from tests.capture.check.planted import KEPT, PLANTED, UNSEEN, History
+from tests.docs.blocks import ROOT, TESTED, blocks, matches
 
 
 def check(*arguments: object) -> Result:
@@ -47,6 +48,17 @@ def test_a_broken_promise_comes_with_its_frames(broken: Path) -> None:
     assert "BROKEN  message-lost                      kept 4, broken 1" in lines
     assert "ok      dirty-read                        kept 0, broken 0" in lines
     assert check(broken, "--exit-zero").exit_code == 0
+
+
+def test_the_broken_promise_of_the_docs_is_printed_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    talk = History()
+    PLANTED["message-lost"][0](talk)
+    write(Path("run.pulscap"), [talk])
+    (shown,) = (
+        each.text for each in blocks(ROOT / "docs" / "check.md") if (each.marker, each.language) == (TESTED, "")
+    )
+    assert matches(" ".join(shown.split()), " ".join(check("run.pulscap").stdout.split()))
 
 
 def test_doubts_are_counted_with_their_reason(tmp_path: Path) -> None:

@@ -17,7 +17,10 @@ from pulsarium.broker.lab.faults.text import ARGUMENTS
 from pulsarium.cli.lab import fault as command_line
 from pulsarium.cli.main import cli
 from tests.broker.wire import Wire, plain
+from tests.cli.admin.answering import Server, running
 from tests.cli.admin.live import Live, live
+
+server = pytest.fixture(running, name="server")
 
 A = plain(b"a")
 
@@ -143,6 +146,14 @@ async def test_fault_refuses_what_cannot_be(fault: Fault) -> None:
         assert result.exit_code != 0, line
         assert says in result.stderr, line
     assert await fault.said("remove", "--all") == ""
+
+
+def test_a_broker_without_a_lab_is_named_with_what_helps(server: Server) -> None:
+    """Answer as Pulsar's servlet container answers to an unknown path."""
+    server.answers["/lab/faults"] = 404, {"Content-Type": "application/json"}, b'{"message":"Not Found","status":"404"}'
+    result = CliRunner().invoke(cli, ["fault", "list", "--admin-url", server.url])
+    helps = f"{server.url} has no lab, because it is no Pulsarium: put `pulsarium proxy` in front of it"
+    assert (result.exit_code, result.stderr) == (1, f"pulsarium: {helps}\n")
 
 
 def test_the_command_line_knows_every_action_and_argument() -> None:

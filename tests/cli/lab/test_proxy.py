@@ -35,8 +35,16 @@ def test_the_proxy_runs_until_a_signal(tmp_path: Path) -> None:
         (["http://h:1"], "pulsar://HOST:PORT or pulsar+ssl://HOST:PORT is wanted"),
         (["pulsar://h:1", "--admin-url", "h:8080"], "http://HOST:PORT or https://HOST:PORT is wanted"),
         (["pulsar://h:1", "--tls-key", "{here}"], "--tls-key: name the certificate, too"),
-        (["pulsar://h:1", "--tls-cert", "{here}"], "a certificate or a key cannot be used"),
-        (["pulsar+ssl://h:1", "--trust-certs", "{here}"], "a certificate or a key cannot be used"),
+        (["pulsar://h:1", "--https-port", "0"], "--https-port: name the certificate, too"),
+        (["pulsar://h:1", "--tls-port", "0"], "--tls-port: name the certificate, too"),
+        (["pulsar://h:1", "--tls-cert", "{here}"], "no effect without --tls-port N or --https-port N"),
+        (["pulsar://h:1", "--tls-port", "0", "--tls-cert", "{here}"], "--tls-cert: tlsCertificateFilePath: "),
+        (["pulsar+ssl://h:1", "--client-key", "{here}"], "--client-key: name the certificate, too"),
+        (["pulsar+ssl://h:1", "--tls-trust-cert-path", "{here}"], "a certificate or a key cannot be used"),
+        (
+            ["pulsar://h:1", "--admin-url", "https://h:1", "--tls-trust-cert-path", "{here}"],
+            "a certificate or a key cannot be used",
+        ),
         (["pulsar://8.8.8.8", "--toxiproxy-port", "0"], "--toxiproxy-port: pulsar://8.8.8.8:6650 may be production"),
     ],
 )

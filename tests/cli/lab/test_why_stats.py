@@ -13,12 +13,15 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from pulsarium.broker.testing.proxy import proxying
+from pulsarium.cli.lab.why_stats import tell
 from pulsarium.cli.main import cli
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.wire import Bed, plain
 from tests.cli.admin.live import live
 from tests.cli.lab.line import LabLine
+from tests.docs.blocks import ROOT, TESTED, blocks
 from tests.rest.why.recorded import STUCK, Recording
 
 HOUR_MS = 3_600_000
@@ -157,11 +160,18 @@ def test_a_broker_without_a_lab_is_explained_by_its_stats() -> None:
     assert command == f"  $ pulsarium admin topics stats {of.facts[0].topic}"
 
 
+def test_a_broker_behind_a_proxy_is_explained_by_its_stats() -> None:
+    of = recording("4.2.4/stuck/a-hash-that-drains")
+    with played(of) as url, proxying("pulsar://127.0.0.1:1", url) as proxy:
+        result = run(of.facts[0].topic, "billing", "--admin-url", proxy.admin_url)
+    assert (result.exit_code, result.stdout.partition(":")[0]) == (0, "draining")
+
+
 def test_a_producer_of_a_broker_without_a_lab_is_refused() -> None:
     of = recording("4.2.4/stuck/a-hash-that-drains")
     with played(of) as url:
         result = run(of.facts[0].topic, "--producer", "--admin-url", url)
-    assert (result.exit_code, "this broker is not Pulsarium" in result.stderr) == (1, True)
+    assert (result.exit_code, "no broker of Pulsarium answers here" in result.stderr) == (1, True)
 
 
 # ---- files
@@ -195,3 +205,14 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("line", [[], ["t", "sub", "1:0", "--stats"], ["--producer", "--from", "a.json"]])
 def test_a_line_that_asks_for_nothing_or_too_much_is_refused(line: list[str]) -> None:
     assert run(*line).exit_code == 2
+
+
+# ---- the docs
+
+
+def test_the_answer_in_the_docs_is_that_for_a_recorded_state(capsys: pytest.CaptureFixture[str]) -> None:
+    page = blocks(ROOT / "docs" / "real-clusters.md")
+    (shown,) = (each.text for each in page if (each.marker, each.language) == (TESTED, ""))
+    (state,) = (each for each in STUCK if each.name == "4.2.4/stuck/a-hash-that-drains")
+    tell(state.explained(), json_asked=False)
+    assert capsys.readouterr().out.replace("/a-hash-that-drains", "/orders") == shown

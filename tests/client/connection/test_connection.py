@@ -23,8 +23,9 @@ from pulsarium.client.errors import (
 )
 from pulsarium.proto.framing import frame
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.broker.wire import command, frame_of
 from tests.client.hostile.clocks import on_both
-from tests.client.peer import Peer, Type, bytes_of, command, pipes
+from tests.client.peer import Peer, Type, pipes
 
 
 class Noted:
@@ -149,17 +150,17 @@ async def test_commands_find_their_handlers() -> None:
         connection.detach_consumer(2)
         where = {"ledgerId": 5, "entryId": 6}
         await peer.stream.send(
-            bytes_of(Type.MESSAGE, b"entry", consumer_id=1, message_id=where)
-            + bytes_of(Type.MESSAGE, b"nobody's", consumer_id=2, message_id=where)
-            + bytes_of(Type.ACTIVE_CONSUMER_CHANGE, consumer_id=1, is_active=True)
-            + bytes_of(Type.REACHED_END_OF_TOPIC, consumer_id=1)
-            + bytes_of(Type.SEND_RECEIPT, producer_id=1, sequence_id=7)
-            + bytes_of(Type.SEND_ERROR, producer_id=1, sequence_id=8, error=pb.ChecksumError, message="")
-            + bytes_of(Type.CLOSE_CONSUMER, consumer_id=1, request_id=2**64 - 1)
-            + bytes_of(
+            frame_of(Type.MESSAGE, b"entry", consumer_id=1, message_id=where)
+            + frame_of(Type.MESSAGE, b"nobody's", consumer_id=2, message_id=where)
+            + frame_of(Type.ACTIVE_CONSUMER_CHANGE, consumer_id=1, is_active=True)
+            + frame_of(Type.REACHED_END_OF_TOPIC, consumer_id=1)
+            + frame_of(Type.SEND_RECEIPT, producer_id=1, sequence_id=7)
+            + frame_of(Type.SEND_ERROR, producer_id=1, sequence_id=8, error=pb.ChecksumError, message="")
+            + frame_of(Type.CLOSE_CONSUMER, consumer_id=1, request_id=2**64 - 1)
+            + frame_of(
                 Type.CLOSE_PRODUCER, producer_id=1, request_id=2**64 - 1, assignedBrokerServiceUrl="pulsar://b:6650"
             )
-            + bytes_of(Type.MESSAGE, b"too late", consumer_id=1, message_id=where)
+            + frame_of(Type.MESSAGE, b"too late", consumer_id=1, message_id=where)
         )
         await until(lambda: len(producer.told) == 3)
         lost = ("lost", ServiceUnitNotReady)
@@ -212,7 +213,7 @@ async def test_queued_frames_leave_in_one_write_before_the_close() -> None:
             connection.send_nowait(command(Type.FLOW, consumer_id=1, messagePermits=permits))
         await connection.aclose()
     one = await far.receive()
-    assert one == b"".join(bytes_of(Type.FLOW, consumer_id=1, messagePermits=permits) for permits in range(3))
+    assert one == b"".join(frame_of(Type.FLOW, consumer_id=1, messagePermits=permits) for permits in range(3))
     with pytest.raises(anyio.EndOfStream):
         await far.receive()
     await far.aclose()

@@ -22,9 +22,10 @@ from pulsarium.client.errors import (
 from pulsarium.proto.commands import parse
 from pulsarium.proto.framing import FrameDecoder
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.client.peer import Type, bytes_of, command
+from tests.broker.wire import command, frame_of
+from tests.client.peer import Type
 
-CONNECTED = bytes_of(Type.CONNECTED, server_version="b", protocol_version=21, max_message_size=1000)
+CONNECTED = frame_of(Type.CONNECTED, server_version="b", protocol_version=21, max_message_size=1000)
 
 
 def sent(protocol: ClientProtocol) -> list[pb.BaseCommand]:
@@ -69,14 +70,14 @@ def test_connect_says_what_we_are() -> None:
 @pytest.mark.parametrize(("ours", "theirs", "agreed"), [(22, 21, 21), (21, 22, 21), (22, 22, 22), (22, 0, 0)])
 def test_the_lower_version_holds(ours: int, theirs: int, agreed: int) -> None:
     protocol = connecting(max_protocol_version=ours)
-    (event,) = protocol.receive(bytes_of(Type.CONNECTED, server_version="b", protocol_version=theirs))
+    (event,) = protocol.receive(frame_of(Type.CONNECTED, server_version="b", protocol_version=theirs))
     assert isinstance(event, HandshakeDone)
     assert event.protocol_version == protocol.protocol_version == agreed
 
 
 def test_connected_tells_version_size_and_features() -> None:
     (event,) = connecting().receive(
-        bytes_of(
+        frame_of(
             Type.CONNECTED,
             server_version="b",
             protocol_version=22,
@@ -91,10 +92,10 @@ def test_events_are_the_same_byte_by_byte() -> None:
     """The pieces of the bytes do not matter. An event has its command and the bytes behind it."""
     stream = (
         CONNECTED
-        + bytes_of(Type.MESSAGE, b"entry", consumer_id=3, message_id={"ledgerId": 1, "entryId": 2})
-        + bytes_of(Type.PING)
-        + bytes_of(Type.SUCCESS, request_id=9)
-        + bytes_of(
+        + frame_of(Type.MESSAGE, b"entry", consumer_id=3, message_id={"ledgerId": 1, "entryId": 2})
+        + frame_of(Type.PING)
+        + frame_of(Type.SUCCESS, request_id=9)
+        + frame_of(
             Type.GET_LAST_MESSAGE_ID_RESPONSE, b"last", request_id=1, last_message_id={"ledgerId": 1, "entryId": 2}
         )
     )
@@ -113,7 +114,7 @@ def test_events_are_the_same_byte_by_byte() -> None:
 
 def test_ping_is_answered_by_itself() -> None:
     protocol = connected()
-    assert protocol.receive(bytes_of(Type.PING) + bytes_of(Type.PONG)) == []
+    assert protocol.receive(frame_of(Type.PING) + frame_of(Type.PONG)) == []
     assert [base.type for base in sent(protocol)] == [Type.PONG]
 
 
@@ -121,25 +122,25 @@ def test_pings_that_nobody_waits_for_share_an_answer() -> None:
     """A broker that sends PING and never reads does not fill the client's memory."""
     protocol = connected()
     for _ in range(2):
-        assert protocol.receive(bytes_of(Type.PING) * 1000) == []
+        assert protocol.receive(frame_of(Type.PING) * 1000) == []
     assert [base.type for base in sent(protocol)] == [Type.PONG]
-    protocol.receive(bytes_of(Type.PING))
+    protocol.receive(frame_of(Type.PING))
     assert [base.type for base in sent(protocol)] == [Type.PONG]
 
 
 def test_ping_before_connected_is_answered() -> None:
     protocol = connecting()
     protocol.take()
-    assert protocol.receive(bytes_of(Type.PING)) == []
+    assert protocol.receive(frame_of(Type.PING)) == []
     assert [base.type for base in sent(protocol)] == [Type.PONG]
 
 
 def test_a_refused_handshake_closes_with_its_error() -> None:
-    refusal = bytes_of(Type.ERROR, request_id=2**64 - 1, error=pb.UnsupportedVersionError, message="too old")
+    refusal = frame_of(Type.ERROR, request_id=2**64 - 1, error=pb.UnsupportedVersionError, message="too old")
     error = closing(connecting().receive(refusal)).error
     assert isinstance(error, UnsupportedVersionError)
     assert error.args == ("too old",)
-    refusal = bytes_of(Type.ERROR, request_id=0, error=pb.AuthenticationError, message="")
+    refusal = frame_of(Type.ERROR, request_id=0, error=pb.AuthenticationError, message="")
     assert isinstance(closing(connecting().receive(refusal)).error, AuthenticationError)
 
 
@@ -161,7 +162,7 @@ def test_a_challenge_is_answered(before: bytes) -> None:
     protocol.take()
     if before:
         protocol.receive(before)
-    challenge = bytes_of(Type.AUTH_CHALLENGE, challenge={"auth_method_name": "token", "auth_data": b"refresh"})
+    challenge = frame_of(Type.AUTH_CHALLENGE, challenge={"auth_method_name": "token", "auth_data": b"refresh"})
     assert [event for i in range(len(challenge)) for event in protocol.receive(challenge[i : i + 1])] == [
         AuthChallenge()
     ]
@@ -178,9 +179,9 @@ def test_a_challenge_is_answered(before: bytes) -> None:
 @pytest.mark.parametrize(
     ("protocol", "data"),
     [
-        (connecting(), bytes_of(Type.SUCCESS, request_id=1)),  # before CONNECTED
+        (connecting(), frame_of(Type.SUCCESS, request_id=1)),  # before CONNECTED
         (connected(), CONNECTED),  # twice
-        (connected(), bytes_of(Type.LOOKUP, topic="t", request_id=1)),  # a client's command
+        (connected(), frame_of(Type.LOOKUP, topic="t", request_id=1)),  # a client's command
         (connected(), b"\xff\xff\xff\xff"),  # a frame of 4 GB
         (connected(), b"\x00\x00\x00\x08\x00\x00\x00\x0fabcd"),  # a command beyond its frame
         (connected(), b"\x00\x00\x00\x06\x00\x00\x00\x02\x08\x7f"),  # an unknown command
@@ -189,7 +190,7 @@ def test_a_challenge_is_answered(before: bytes) -> None:
     ids=["early", "twice", "ours", "huge", "overlong", "unknown", "end"],
 )
 def test_the_broker_breaks_the_protocol(protocol: ClientProtocol, data: bytes) -> None:
-    good = bytes_of(Type.SUCCESS, request_id=5) if protocol.state is ConnectionState.CONNECTED and data else b""
+    good = frame_of(Type.SUCCESS, request_id=5) if protocol.state is ConnectionState.CONNECTED and data else b""
     events = protocol.receive(good + data)
     assert [type(event) for event in events] == [ReceivedCommand, Closed] if good else [Closed]
     assert isinstance(closing(events).error, ConnectError)
@@ -199,18 +200,18 @@ def test_the_broker_breaks_the_protocol(protocol: ClientProtocol, data: bytes) -
 
 def test_a_frame_limit_follows_max_message_size() -> None:
     protocol = connecting()
-    protocol.receive(bytes_of(Type.CONNECTED, server_version="b", max_message_size=100))
-    big = bytes_of(Type.SUCCESS, bytes(11 * 1024), request_id=1)
+    protocol.receive(frame_of(Type.CONNECTED, server_version="b", max_message_size=100))
+    big = frame_of(Type.SUCCESS, bytes(11 * 1024), request_id=1)
     assert isinstance(closing(protocol.receive(big)).error, ConnectError)
     protocol = connecting()
-    protocol.receive(bytes_of(Type.CONNECTED, server_version="b", max_message_size=8 * 1024 * 1024))
-    (event,) = protocol.receive(bytes_of(Type.SUCCESS, bytes(7 * 1024 * 1024), request_id=1))
+    protocol.receive(frame_of(Type.CONNECTED, server_version="b", max_message_size=8 * 1024 * 1024))
+    (event,) = protocol.receive(frame_of(Type.SUCCESS, bytes(7 * 1024 * 1024), request_id=1))
     assert isinstance(event, ReceivedCommand)
 
 
 def test_a_broker_that_claims_to_take_anything() -> None:
     protocol = connecting()
-    protocol.receive(bytes_of(Type.CONNECTED, server_version="b", max_message_size=2**31 - 1))
+    protocol.receive(frame_of(Type.CONNECTED, server_version="b", max_message_size=2**31 - 1))
     assert protocol.max_message_size == 2**31 - 1
     (closed,) = protocol.receive((2**30).to_bytes(4, "big") + (4).to_bytes(4, "big"))
     assert isinstance(closed, Closed)

@@ -11,8 +11,9 @@ import anyio.lowlevel
 
 from pulsarium.client.connection.protocol import ClientProtocol
 from pulsarium.client.connection.writer import ENOUGH, QUIET_TURNS, CommandWriter
+from tests.broker.wire import command, frame_of
 from tests.client.both import on_both
-from tests.client.peer import Pipe, Type, bytes_of, command
+from tests.client.peer import Pipe, Type
 
 PING = command(Type.PING)
 
@@ -24,7 +25,7 @@ class Stage:
         self._protocol = ClientProtocol()
         self._protocol.connect()
         self._protocol.take()
-        self._protocol.receive(bytes_of(Type.CONNECTED, server_version="b", protocol_version=21))
+        self._protocol.receive(frame_of(Type.CONNECTED, server_version="b", protocol_version=21))
         sent, self._written = anyio.create_memory_object_stream[bytes](math.inf)
         self.stream = Pipe(self._written, sent)
         self.writer = CommandWriter(self.stream, self._protocol)

@@ -8,9 +8,7 @@ from typing import Any
 
 import anyio
 
-from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.client import Client, Consumer, InitialPosition, Message, Reader
-from pulsarium.proto.topic_name import TopicName
 from tests.broker.wire import Wire
 from tests.client.in_process import InProcess, in_process
 
@@ -46,16 +44,14 @@ async def nothing_more(consumer: Consumer[Any], seconds: float = 1) -> None:
 
 def terminate(inside: InProcess, topic: str) -> None:
     """Terminate a topic, which refuses messages from then on."""
-    found = inside.bed.broker.topics.find(TopicName.parse(topic))
-    assert isinstance(found, PersistentTopic)
-    found.terminate()
+    inside.bed.topic(topic).terminate()
     inside.bed.broker.turn.finish()
 
 
 async def all_of(reader: Reader) -> list[bytes]:
     """Read all messages up to the end, with `has_message_available` and `read_next` (S429-14)."""
     data = []
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         while await reader.has_message_available():
             data.append((await reader.read_next()).data())
     return data

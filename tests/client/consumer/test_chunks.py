@@ -15,15 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.client import Client, CompressionType, Consumer, MessageId
 from pulsarium.client.consumer.chunks import Chunks, Whole
 from pulsarium.client.consumer.options import ConsumerOptions, ConsumerType, InitialPosition
 from pulsarium.client.entry.decoding import Decoded, UnreadableEntry
 from pulsarium.client.producer.draft import now
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from pulsarium.proto.topic_name import TopicName
-from tests.broker.wire import TOPIC
 from tests.client.both import run_on
 from tests.client.consumer.started import all_of, data_of, received
 from tests.client.entry.encrypted import Keys
@@ -363,9 +360,7 @@ def reading(client: Client, **options: Any) -> Consumer[bytes]:
 async def backlog(inside: InProcess) -> int:
     await anyio.sleep(0.1)
     await trio.testing.wait_all_tasks_blocked()
-    topic = inside.bed.broker.topics.find(TopicName.parse(TOPIC))
-    assert isinstance(topic, PersistentTopic)
-    return topic.subscriptions["s"].cursor.backlog()
+    return inside.bed.subscription("s").cursor.backlog()
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,7 @@ def unqueued(client: Client, **options: Any) -> Consumer[bytes]:
 
 def permits(inside: InProcess) -> list[int]:
     """Return the permits of each consumer at the broker."""
-    (subscription,) = inside.bed.broker.topics.loaded[TOPIC].subscriptions.values()
+    (subscription,) = inside.bed.topic().subscriptions.values()
     return [consumer.permits for consumer in subscription.consumers]
 
 

@@ -14,13 +14,11 @@ from trio.testing import MockClock
 
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
-from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.client import Client, MessageId, Reader
 from pulsarium.client.errors import CryptoError, InvalidConfiguration
 from pulsarium.proto import batch
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from pulsarium.proto.topic_name import TopicName
-from tests.broker.wire import TOPIC, Wire, batch_of, plain
+from tests.broker.wire import Wire, batch_of, plain
 from tests.client.consumer.started import all_of
 from tests.client.in_process import InProcess, in_process
 
@@ -52,12 +50,6 @@ async def setup(*entries: bytes) -> AsyncIterator[Setup]:
         )
         positions = await wire.publish(*given)
         yield Setup(inside, client, wire, positions)
-
-
-def topic_of(given: Setup) -> PersistentTopic:
-    topic = given.inside.bed.broker.topics.find(TopicName.parse(TOPIC))
-    assert isinstance(topic, PersistentTopic)
-    return topic
 
 
 ALL = [b"1", b"2", b"3", b"4", b"5"]
@@ -146,7 +138,7 @@ async def test_a_small_queue_and_many_messages(autojump_clock: MockClock) -> Non
     ):
         assert await all_of(reader) == [b"%d" % i for i in range(50)]
         await trio.testing.wait_all_tasks_blocked()
-        (subscription,) = topic_of(given).subscriptions.values()
+        (subscription,) = given.inside.bed.topic().subscriptions.values()
         assert isinstance(subscription, PersistentSubscription)
         assert subscription.cursor.backlog() == 0
 
@@ -175,7 +167,7 @@ async def test_an_encrypted_message_without_a_key_ends_the_loop_with_its_error(a
 
 async def test_async_for_ends_with_a_terminated_topic(autojump_clock: MockClock) -> None:
     async with setup() as given, given.reader(MessageId.earliest) as reader:
-        topic_of(given).terminate()
+        given.inside.bed.topic().terminate()
         with anyio.fail_after(5):
             assert [message.data() async for message in reader] == ALL
 
@@ -208,5 +200,5 @@ async def test_a_start_and_a_duration_exclude_each_other(autojump_clock: MockClo
 
 async def test_the_name_of_its_subscription(autojump_clock: MockClock) -> None:
     async with setup() as given, given.reader(MessageId.earliest, subscription_role_prefix="role"):
-        (name,) = topic_of(given).subscriptions
+        (name,) = given.inside.bed.topic().subscriptions
         assert name.startswith("role-reader-")

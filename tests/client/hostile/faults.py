@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from pulsarium.proto.commands import COMMANDS
 from pulsarium.proto.framing import frame
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.client.peer import Type, bytes_of
+from tests.broker.wire import frame_of
+from tests.client.peer import Type
 
 
 class Action(enum.Enum):
@@ -163,10 +164,10 @@ def _refusal(encoded: bytes, amount: int) -> list[bytes]:
     if base.type == Type.SEND_RECEIPT:
         receipt = base.send_receipt
         ids: dict[str, Any] = {"producer_id": receipt.producer_id, "sequence_id": receipt.sequence_id}
-        return [bytes_of(Type.SEND_ERROR, error=code, message="no", **ids)]
+        return [frame_of(Type.SEND_ERROR, error=code, message="no", **ids)]
     if base.type == Type.CONNECTED:
-        return [bytes_of(Type.ERROR, request_id=2**64 - 1, error=code, message="no")]
+        return [frame_of(Type.ERROR, request_id=2**64 - 1, error=code, message="no")]
     body = _body(base)
     if "request_id" in body.DESCRIPTOR.fields_by_name:
-        return [bytes_of(Type.ERROR, request_id=body.request_id, error=code, message="no")]
+        return [frame_of(Type.ERROR, request_id=body.request_id, error=code, message="no")]
     return []

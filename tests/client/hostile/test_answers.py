@@ -10,9 +10,10 @@ import pytest
 from pulsarium.client import Client, MessageId, errors
 from pulsarium.proto.commands import COMMANDS
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.broker.wire import frame_of
 from tests.client.hostile.clocks import on_both
 from tests.client.hostile.played import Answer, Played, error_answer, playing, saying, silence
-from tests.client.peer import Peer, Type, bytes_of
+from tests.client.peer import Peer, Type
 
 Response = pb.CommandLookupTopicResponse
 
@@ -144,8 +145,8 @@ async def test_the_connection_closed_in_place_of_an_answer(type: int) -> None:
         b"\x00\x00\x00\x08\x00\x00\x00\x04\xff\xff\xff\xff",
         b"HTTP/1.1 400 Bad Request\r\n\r\n",
         b"\x00\x00\x00\x08\x00\x00\x00\x00abcd",
-        bytes_of(Type.CONNECT, client_version="a client"),
-        bytes_of(Type.SEND, b"x", producer_id=0, sequence_id=0),
+        frame_of(Type.CONNECT, client_version="a client"),
+        frame_of(Type.SEND, b"x", producer_id=0, sequence_id=0),
         b"\x00\x00\x00\x08\x00\x00\x00\x04\x08\xe7\x07\x00",  # a command of type 999
         b"\x00\x00\x00\x07\x00\x00\x00\x03\x08\x07\x00",  # a command without its body
     ],

@@ -16,13 +16,13 @@ from pulsarium.proto import batch, entry
 from pulsarium.proto.compression import compress
 from pulsarium.proto.entry import crc32c
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.broker.wire import batch_of, plain
+from tests.broker.wire import batch_of, frame_of, plain
 from tests.client.both import run_on
 from tests.client.hostile.clocks import on_both
 from tests.client.hostile.left_over import no_growth
 from tests.client.hostile.played import playing, saying, subscribed
 from tests.client.key_files import key_files
-from tests.client.peer import Peer, Type, bytes_of
+from tests.client.peer import Peer, Type
 
 END = b"the end"
 BIG = 2**31 - 1
@@ -179,7 +179,7 @@ async def test_texts_that_are_no_utf_8() -> None:
 async def test_an_entry_that_is_answered_and_then_no_frame() -> None:
     async with subscribed() as (played, peer, consumer):
         where = pb.MessageIdData(ledgerId=7, entryId=7)
-        bad = bytes_of(Type.MESSAGE, b"no entry", consumer_id=0, message_id=where)
+        bad = frame_of(Type.MESSAGE, b"no entry", consumer_id=0, message_id=where)
         await peer.stream.send(bad + b"\0\0\0\x08\0\0\0\x04\xff\xff\xff\xff")
         await played.sent(Type.SUBSCRIBE, 2)
         await until_the_end(played.connections[-1], consumer)

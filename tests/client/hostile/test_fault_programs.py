@@ -116,7 +116,6 @@ def test_under_some_faults_nothing_is_lost_and_nothing_is_left_behind(
 
 
 @pytest.mark.heavy
-@pytest.mark.timeout(600)
 @given(cases())
 @settings(max_examples=1000, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 def test_under_a_thousand_faults_nothing_is_lost_and_nothing_is_left_behind(

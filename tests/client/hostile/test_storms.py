@@ -14,11 +14,11 @@ import pytest
 from pulsarium.client import AuthenticationToken, Client, Consumer, Producer, Receipt, errors
 from pulsarium.client.connection.connection import Connection
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.broker.wire import plain
+from tests.broker.wire import frame_of, plain
 from tests.client.hostile.clocks import on_both
 from tests.client.hostile.left_over import connections_of, no_growth
 from tests.client.hostile.played import Played, playing, saying, silence
-from tests.client.peer import Peer, Type, bytes_of
+from tests.client.peer import Peer, Type
 
 SOME = 4_000
 WHERE = pb.MessageIdData(ledgerId=1, entryId=1)
@@ -78,30 +78,30 @@ async def is_read(stage: Stage) -> bool:
 
 #: Frames without a waiting request, or without news when they are repeated.
 STORMS: dict[str, bytes] = {
-    "PING": bytes_of(Type.PING),
-    "PONG": bytes_of(Type.PONG),
-    "SUCCESS for nobody": bytes_of(Type.SUCCESS, request_id=10**9),
-    "ERROR for nobody": bytes_of(Type.ERROR, request_id=10**9, error=0, message="x"),
-    "MESSAGE for nobody": bytes_of(Type.MESSAGE, plain(b"x"), consumer_id=99, message_id=WHERE),
-    "SEND_RECEIPT for nobody": bytes_of(Type.SEND_RECEIPT, producer_id=99, sequence_id=1, message_id=WHERE),
-    "SEND_RECEIPT for nothing": bytes_of(Type.SEND_RECEIPT, producer_id=0, sequence_id=10**6, message_id=WHERE),
-    "SEND_ERROR for nothing": bytes_of(Type.SEND_ERROR, producer_id=0, sequence_id=10**6, error=0, message=""),
-    "CLOSE_PRODUCER for nobody": bytes_of(Type.CLOSE_PRODUCER, producer_id=99, request_id=1),
-    "CLOSE_CONSUMER for nobody": bytes_of(Type.CLOSE_CONSUMER, consumer_id=99, request_id=1),
-    "CLOSE_PRODUCER": bytes_of(Type.CLOSE_PRODUCER, producer_id=0, request_id=1, assignedBrokerServiceUrl=BAD),
-    "CLOSE_CONSUMER": bytes_of(Type.CLOSE_CONSUMER, consumer_id=0, request_id=1, assignedBrokerServiceUrl="x"),
-    "TOPIC_MIGRATED for nobody": bytes_of(
+    "PING": frame_of(Type.PING),
+    "PONG": frame_of(Type.PONG),
+    "SUCCESS for nobody": frame_of(Type.SUCCESS, request_id=10**9),
+    "ERROR for nobody": frame_of(Type.ERROR, request_id=10**9, error=0, message="x"),
+    "MESSAGE for nobody": frame_of(Type.MESSAGE, plain(b"x"), consumer_id=99, message_id=WHERE),
+    "SEND_RECEIPT for nobody": frame_of(Type.SEND_RECEIPT, producer_id=99, sequence_id=1, message_id=WHERE),
+    "SEND_RECEIPT for nothing": frame_of(Type.SEND_RECEIPT, producer_id=0, sequence_id=10**6, message_id=WHERE),
+    "SEND_ERROR for nothing": frame_of(Type.SEND_ERROR, producer_id=0, sequence_id=10**6, error=0, message=""),
+    "CLOSE_PRODUCER for nobody": frame_of(Type.CLOSE_PRODUCER, producer_id=99, request_id=1),
+    "CLOSE_CONSUMER for nobody": frame_of(Type.CLOSE_CONSUMER, consumer_id=99, request_id=1),
+    "CLOSE_PRODUCER": frame_of(Type.CLOSE_PRODUCER, producer_id=0, request_id=1, assignedBrokerServiceUrl=BAD),
+    "CLOSE_CONSUMER": frame_of(Type.CLOSE_CONSUMER, consumer_id=0, request_id=1, assignedBrokerServiceUrl="x"),
+    "TOPIC_MIGRATED for nobody": frame_of(
         Type.TOPIC_MIGRATED, resource_id=99, resource_type=pb.CommandTopicMigrated.Producer, brokerServiceUrl="x"
     ),
-    "WATCH_TOPIC_UPDATE for nobody": bytes_of(
+    "WATCH_TOPIC_UPDATE for nobody": frame_of(
         Type.WATCH_TOPIC_UPDATE, watcher_id=99, new_topics=["a", "b"] * 50, topics_hash="x"
     ),
-    "ACTIVE_CONSUMER_CHANGE": bytes_of(Type.ACTIVE_CONSUMER_CHANGE, consumer_id=0, is_active=True),
-    "REACHED_END_OF_TOPIC": bytes_of(Type.REACHED_END_OF_TOPIC, consumer_id=0),
-    "AUTH_CHALLENGE": bytes_of(Type.AUTH_CHALLENGE, server_version="x"),
-    "MESSAGE of an old epoch": bytes_of(Type.MESSAGE, plain(b"x"), consumer_id=0, message_id=WHERE, consumer_epoch=0),
-    "MESSAGE nobody can read": bytes_of(Type.MESSAGE, b"", consumer_id=0, message_id=WHERE),
-    "MESSAGE": bytes_of(Type.MESSAGE, plain(b"x"), consumer_id=0, message_id=WHERE),
+    "ACTIVE_CONSUMER_CHANGE": frame_of(Type.ACTIVE_CONSUMER_CHANGE, consumer_id=0, is_active=True),
+    "REACHED_END_OF_TOPIC": frame_of(Type.REACHED_END_OF_TOPIC, consumer_id=0),
+    "AUTH_CHALLENGE": frame_of(Type.AUTH_CHALLENGE, server_version="x"),
+    "MESSAGE of an old epoch": frame_of(Type.MESSAGE, plain(b"x"), consumer_id=0, message_id=WHERE, consumer_epoch=0),
+    "MESSAGE nobody can read": frame_of(Type.MESSAGE, b"", consumer_id=0, message_id=WHERE),
+    "MESSAGE": frame_of(Type.MESSAGE, plain(b"x"), consumer_id=0, message_id=WHERE),
 }
 
 
@@ -158,7 +158,7 @@ async def test_entries_damaged_on_their_way_are_not_sent_again_for_each_complain
         await stage.played.sent(Type.SEND)
         stage.played.record = False
         sequence_id = 99
-        complaint = bytes_of(
+        complaint = frame_of(
             Type.SEND_ERROR, producer_id=0, sequence_id=sequence_id, error=pb.ChecksumError, message="no"
         )
         stage.played.on.clear()

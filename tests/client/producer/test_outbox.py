@@ -17,12 +17,12 @@ from pulsarium.client.statistics import SentCounts
 from pulsarium.proto import batch, entry
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
-from tests.broker.wire import TOPIC, Wire
+from tests.broker.wire import TOPIC, Wire, frame_of
 from tests.client.both import run_on
 from tests.client.hostile.clocks import on_both
 from tests.client.hostile.played import Played, playing, silence
 from tests.client.in_process import InProcess, in_process
-from tests.client.peer import Peer, Type, bytes_of
+from tests.client.peer import Peer, Type
 from tests.client.producer.stage import UNASKED, Stage, answer_producer, producing
 from tests.client.transaction.stage import coordinated
 
@@ -128,7 +128,7 @@ async def test_an_answer_to_the_last_words_of_a_broken_connection_is_dropped() -
     async with producing(batching_enabled=False) as stage:
         stage.producer.send_nowait(b"0")
         await stage.payloads(1)
-        refusal = bytes_of(Type.SEND_ERROR, producer_id=0, sequence_id=0, error=pb.ChecksumError, message="no")
+        refusal = frame_of(Type.SEND_ERROR, producer_id=0, sequence_id=0, error=pb.ChecksumError, message="no")
         await stage.peer.stream.send(refusal + b"\xff" * 16)
         old = await reconnected(stage)
         assert await stage.payloads(1) == [b"0"]

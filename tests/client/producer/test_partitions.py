@@ -12,7 +12,6 @@ from trio.testing import MockClock
 
 from pulsarium.client import Client, HashingScheme, InitialPosition, MessageId, PartitionsRoutingMode, Producer, errors
 from pulsarium.client.producer.router import hash_of
-from pulsarium.proto.topic_name import TopicName
 from tests.client.in_process import InProcess, in_process
 
 TOPIC = "persistent://public/default/parts"
@@ -199,7 +198,7 @@ async def test_one_partition_that_ends_takes_no_other_with_it(autojump_clock: Mo
     async with in_process() as inside, inside.client() as client:
         inside.partitioned(TOPIC, 3)
         async with client.create_producer("parts", batching_max_publish_delay=5) as producer:
-            topic: Any = inside.bed.broker.topics.find(TopicName.parse(f"{TOPIC}-partition-0"))
+            topic: Any = inside.bed.topic(f"{TOPIC}-partition-0")
             topic.terminate()
             inside.bed.broker.turn.finish()
             receipts = {}

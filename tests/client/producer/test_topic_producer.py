@@ -12,10 +12,11 @@ from trio.testing import MockClock
 from pulsarium.client import Client, Producer, ProducerAccessMode, errors
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
+from tests.broker.wire import frame_of
 from tests.client.hostile.clocks import on_both
 from tests.client.hostile.played import playing, saying, silence
 from tests.client.in_process import in_process
-from tests.client.peer import Peer, Type, bytes_of
+from tests.client.peer import Peer, Type
 from tests.client.producer.stage import TOPIC, UNASKED, producing
 
 Mode = ProducerAccessMode
@@ -238,7 +239,7 @@ async def test_a_connection_that_breaks_as_soon_as_the_producer_is_open_is_repla
 
         async def open_and_break(peer: Peer, body: Any) -> None:
             del played.on[Type.PRODUCER]
-            success = bytes_of(Type.PRODUCER_SUCCESS, request_id=body.request_id, producer_name="p")
+            success = frame_of(Type.PRODUCER_SUCCESS, request_id=body.request_id, producer_name="p")
             await peer.stream.send(success + b"\xff" * 16)
 
         played.on[Type.PRODUCER] = open_and_break

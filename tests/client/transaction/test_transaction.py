@@ -18,6 +18,7 @@ from pulsarium.client.consumer.options import ConsumerType, InitialPosition
 from pulsarium.client.errors import PulsarError
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
+from pulsarium.client.producer.options import ProducerAccessMode
 from pulsarium.client.producer.producer import Producer
 from pulsarium.client.transaction.transaction import TransactionParts, TransactionState
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -61,6 +62,58 @@ async def test_each_topic_and_subscription_is_registered_once_and_first() -> Non
             (0, 1, True)
         }
         assert txn.state() is TransactionState.COMMITTED
+
+
+def of_release(release: str) -> Callable[[Peer, Any], Awaitable[None]]:
+    """Return an answer to CONNECT."""
+    connected: dict[str, Any] = {"server_version": f"Pulsar Server{release}", "protocol_version": 21}
+    return lambda peer, _: peer.say(Type.CONNECTED, **connected)
+
+
+@pytest.mark.parametrize(
+    ("release", "access", "openings"),
+    [
+        ("3.0.7", ProducerAccessMode.Shared, [False, True]),
+        ("3.0.7", ProducerAccessMode.Exclusive, [True]),  # another producer could get the access meanwhile
+        ("4.0.7", ProducerAccessMode.Exclusive, [False]),
+    ],
+)
+@on_both
+async def test_a_producer_tells_brokers_before_3_2_of_its_first_transaction(
+    release: str, access: ProducerAccessMode, openings: list[bool]
+) -> None:
+    async with coordinated() as (_, played, client):
+        played.on[Type.CONNECT] = of_release(release)
+        async with client.create_producer("t", batching_enabled=False, access_mode=access) as producer:
+            await producer.send(b"outside")
+            for _ in range(2):
+                async with client.transaction() as txn:
+                    await producer.submit(b"inside", txn=txn)
+                    await producer.send(b"inside", txn=txn)
+        assert [base.producer.txn_enabled for base in played.seen if base.type == Type.PRODUCER] == openings
+        kinds = [base.type for base in played.seen if base.type in (Type.PRODUCER, Type.SEND)]
+        assert kinds == [Type.PRODUCER, Type.SEND, *[Type.PRODUCER] * (len(openings) - 1), *[Type.SEND] * 4]
+
+
+@on_both
+async def test_a_canceled_first_message_of_a_transaction_repeats_none_of_those_before() -> None:
+    async with coordinated() as (_, played, client):
+        played.on[Type.CONNECT] = of_release("3.0.7")
+        async with client.create_producer("t", batching_enabled=False) as producer:
+            played.on[Type.SEND] = played.on[Type.CLOSE_PRODUCER] = silence
+            outside = producer.send_nowait(b"outside")
+            sent = await played.sent(Type.SEND)
+            async with client.transaction() as txn:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(lambda: producer.send(b"inside", txn=txn))
+                    closed = await played.sent(Type.CLOSE_PRODUCER)
+                    tasks.cancel_scope.cancel()
+                del played.on[Type.SEND], played.on[Type.CLOSE_PRODUCER]
+                for body in (sent, closed):
+                    await played.answer(played.connections[0], body)
+                await outside.wait()
+                await producer.send(b"after")
+        assert [base.send.sequence_id for base in played.seen if base.type == Type.SEND] == [0, 1, 2]
 
 
 @on_both

@@ -1,21 +1,22 @@
-"""Rows of a capture, read without Spark. Progress of reading captures, without Spark."""
+"""Rows of a capture."""
 
 from __future__ import annotations
 
+import runpy
 from pathlib import Path
-from threading import Event
 
 import pytest
 
 from pulsarium.capture.lint import checker
-from pulsarium.pipeline.capture.progress import Progress, teller
-from pulsarium.pipeline.capture.rows import EXCHANGES, FRAMES, TABLES, VIOLATIONS, batches, everything, widened
+from pulsarium.pipeline.capture import parquet
+from pulsarium.pipeline.capture.rows import EXCHANGES, FRAMES, TABLES, VIOLATIONS, batches, everything
 from tests.capture.captures import small, with_a_fault, write
 from tests.capture.lint.talk import TOPIC, Talk
 
 from . import captured
 from .captured import columns, picked
 
+EXAMPLES = Path(__file__).parents[3] / "examples" / "python"
 UP, DOWN = "client->broker", "broker->client"
 
 
@@ -95,9 +96,6 @@ def test_each_table_fits_its_schema(tmp_path: Path) -> None:
     for name, batch in batches(everything(path)):
         assert batch.schema.names == columns(TABLES[name])
         assert batch.num_rows == sum(table == name for table, _ in everything(path))
-        wide = widened(name, batch)
-        assert wide.select(batch.schema.names) == batch
-        assert wide.column("what").to_pylist() == [name] * batch.num_rows
 
 
 def test_a_capture_without_frames_has_no_rows(tmp_path: Path) -> None:
@@ -120,23 +118,13 @@ def test_of_connections_that_were_closed_only_the_last_are_kept(
     assert picked(FRAMES, found[-2:], "connection client") == [(1, "unknown"), (3, "Pulsar-Test")]
 
 
-def test_the_bytes_read_of_all_captures_make_the_percentage(tmp_path: Path) -> None:
-    paths = [str(write(tmp_path / f"{name}.pulscap", [small()])) for name in "ab"]
-    progress, told = Progress(paths), list[int]()
-    came = Event()
-
-    def tell(percent: int) -> None:
-        told.append(percent)
-        came.set()
-
-    assert progress.percent == 0
-    list(everything(paths[0], tell=teller(progress.folder, 0)))
-    with progress.shown(tell):
-        came.wait()
-    assert told[0] == 50
-    assert not Path(progress.folder).exists()
-
-
-def test_a_task_that_does_not_see_the_folder_reads_without_progress(tmp_path: Path) -> None:
-    path = str(write(tmp_path / "a.pulscap", [small()]))
-    assert list(everything(path, tell=teller(str(tmp_path / "nowhere"), 0))) == list(everything(path))
+def test_the_program_of_the_page_counts_outcomes_latencies_and_violations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parquet.write(write(tmp_path / "run.pulscap", [small(), *with_a_fault("permits-exceeded")]), tmp_path / "tables")
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(EXAMPLES / "capture_tables.py"))
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["SEND", "ChecksumError", "1"] in [line[-3:] for line in lines]
+    assert ["broker", "permits-exceeded", "Pulsar-Test", "1"] in lines
+    assert any("99%" in line for line in lines)

@@ -18,10 +18,11 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from pulsarium.client import AvroSchema, Int32Schema, JsonSchema, Message, MessageId, SchemaInfo, StringSchema
+from pulsarium.client import AvroSchema, Int32Schema, JsonSchema, Message, MessageId, Schema, SchemaInfo, StringSchema
+from pulsarium.client.errors import Timeout
 from pulsarium.pipeline.columns.columns import Columns
 from pulsarium.pipeline.columns.kinds import BadColumns, BadMessage
-from pulsarium.pipeline.columns.names import METADATA
+from pulsarium.pipeline.columns.names import MESSAGE_ID_PARTS, METADATA
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.pipeline.columns.messages import TOPIC, add_all, logical, message, record
 
@@ -161,11 +162,117 @@ def test_a_value_that_is_no_record_fails_with_the_id_of_its_message(content: byt
         read(columns, [good, bad])
 
 
+@pytest.mark.parametrize(
+    ("schema", "good", "bad"),
+    [
+        (AVRO, AVRO.encode({"a": 1, "b": "x"}), b"\x02"),
+        (JsonSchema(record(("a", "int"))), b'{"a": 1}', b'{"a": "one"}'),
+        (StringSchema(), b"x", b"\xff"),
+    ],
+)
+def test_a_message_that_does_not_fit_may_be_a_row(schema: Schema[Any], good: bytes, bad: bytes) -> None:
+    columns = Columns.of(schema.info).with_undecodable()
+    sent = [message(each, schema=columns.client_schema()) for each in (good, bad, None, good)]
+    rows = read(columns, sent)
+    assert [row["__undecodable"] for row in rows] == [None, bad, None, None]
+    own = columns.schema.names[0]
+    assert [row[own] is None for row in rows] == [False, True, True, False]
+    assert rows[1]["__messageId"] == sent[1].message_id().serialize()
+
+
+def test_messages_between_those_that_do_not_fit_keep_their_values() -> None:
+    schema = JsonSchema(record(("a", "int"), ("b", "string")))
+    columns = Columns.of(schema.info).with_undecodable()
+    bad = {3: b"{", 4: b'{"a": "one"}', 11: b'{"a": 4294967296}', 19: b"[]"}
+    contents = [bad.get(number, b'{"a": %d, "b": "x"}' % number) for number in range(20)]
+    rows = read(columns, [message(each, schema=columns.client_schema()) for each in contents])
+    assert {number: row["__undecodable"] for number, row in enumerate(rows) if row["__undecodable"] is not None} == bad
+    assert [row["a"] for row in rows] == [None if number in bad else number for number in range(20)]
+    assert [row["b"] for row in rows] == [None if number in bad else "x" for number in range(20)]
+
+
+def test_a_message_that_does_not_fit_costs_no_second_decoding(monkeypatch: pytest.MonkeyPatch) -> None:
+    decoded: list[Message[Any]] = []
+    value = Message.value
+
+    def watched(self: Message[Any]) -> Any:
+        decoded.append(self)
+        return value(self)
+
+    monkeypatch.setattr(Message, "value", watched)
+    schema = JsonSchema(record(("a", "int")))
+    columns = Columns.of(schema.info).with_undecodable()
+    contents = [b'{"a": 1}', b'{"a": 4294967296}', b"{", b'{"a": 2}']
+    sent = [message(each, schema=columns.client_schema()) for each in contents]
+    assert [row["a"] for row in read(columns, sent)] == [1, None, None, 2]
+    assert decoded == sent
+
+
+def test_bytes_that_do_not_fit_may_be_read_alone() -> None:
+    columns = Columns.of(AVRO.info).with_undecodable()
+    sent = [message(each, schema=columns.client_schema()) for each in (AVRO.encode({"a": 1, "b": "x"}), b"\x02")]
+    wanted = StructType([columns.schema["__undecodable"]])
+    assert read(columns, sent, wanted) == [{"__undecodable": None}, {"__undecodable": b"\x02"}]
+
+
+def test_a_key_that_does_not_fit_its_column_is_an_error_all_the_same() -> None:
+    columns = Columns.of(AVRO.info).with_undecodable()
+    sent = message(b"", {"partition_key": b"\xff"}, schema=columns.client_schema())
+    with pytest.raises(BadMessage, match="column __key"):
+        read(columns, [sent], StructType().add("__key", "string"))
+
+
+def test_a_schema_that_the_broker_does_not_tell_makes_no_row() -> None:
+    columns = Columns.of(AVRO.info).with_undecodable()
+    unknown = message(AVRO.encode({"a": 1, "b": "x"}), schema=columns.client_schema())
+    unknown._written_with(Timeout("no answer"))
+    with pytest.raises(BadMessage, match="the schema of the message is unknown"):
+        read(columns, [unknown])
+
+
 def test_numbers_that_do_not_fit() -> None:
     columns = Columns.of(AvroSchema(record(("a", "int"))).info)
     content = AvroSchema(record(("a", "long"))).encode({"a": 2**40})
     with pytest.raises(BadMessage, match=rf"\(1,2,-1,3\) of {TOPIC}: column a: "):
         read(columns, [message(content, schema=columns.client_schema())])
+
+
+def test_a_message_id_may_be_read_as_a_struct() -> None:
+    columns = Columns.of(None)
+    wanted = StructType().add("__messageId", MESSAGE_ID_PARTS)
+    (row,) = read(columns, [message(b"", id=MessageId(5, 6, 1, 2, 4))], wanted)
+    assert row["__messageId"] == {"ledgerId": 5, "entryId": 6, "partition": 1, "batchIndex": 2}
+    with pytest.raises(BadColumns, match="column __messageId of the topic has no ledger: it has ledgerId, entryId"):
+        columns.for_reading(StructType().add("__messageId", StructType().add("ledger", "long")))
+
+
+@pytest.mark.parametrize("kind", ["string", ["string", "null"], {"type": "map", "values": "int"}])
+def test_a_field_that_the_writer_lacks_is_null(kind: Any) -> None:
+    columns = Columns.of(AvroSchema(record(("a", "int"), ("b", kind))).info)
+    older = AvroSchema(record(("a", "int")))
+    written = message(older.encode({"a": 1}), schema=columns.client_schema())
+    written._written_with(older.info)
+    (row,) = read(columns, [written])
+    assert (row["a"], row["b"]) == (1, None)
+
+
+def test_a_record_without_a_field_in_common_is_refused() -> None:
+    columns = Columns.of(AvroSchema(record(("a", "int"))).info)
+    other = AvroSchema(record(("b", "int")))
+    written = message(other.encode({"b": 1}), schema=columns.client_schema())
+    written._written_with(other.info)
+    with pytest.raises(BadMessage, match="No default value for field a"):
+        read(columns, [written])
+
+
+@pytest.mark.parametrize("field", [{"type": "int"}, "a", {"name": ["a"], "type": "int"}])
+def test_a_broken_definition_of_the_writer_names_the_message(field: Any) -> None:
+    columns = Columns.of(AvroSchema(record(("a", "int"))).info)
+    written = message(b"\x02", schema=columns.client_schema())
+    data = json.dumps({"type": "record", "name": "R", "fields": [field]}).encode()
+    written._written_with(SchemaInfo(pb.Schema.Avro, data))
+    with pytest.raises(BadMessage, match=r"message .* of "):
+        read(columns, [written])
 
 
 def test_writers_that_nobody_knows() -> None:

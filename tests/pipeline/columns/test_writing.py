@@ -6,9 +6,11 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -97,6 +99,21 @@ def test_no_event_time_before_the_epoch() -> None:
     assert [each.event_time for each in made] == [None, None, 1000]
 
 
+def test_an_event_time_in_milliseconds() -> None:
+    columns = struct(value=BinaryType(), __eventTime=LongType())
+    made = write(None, columns, *({"__eventTime": each} for each in (1_700_000_000_123, -1, None)))
+    assert [each.event_time for each in made] == [1_700_000_000_123, None, None]
+
+
+@pytest.mark.parametrize("schema", [AvroSchema, JsonSchema])
+def test_the_bytes_of_a_record_are_sent_as_they_are(schema: type[AvroSchema[Any] | JsonSchema[Any]]) -> None:
+    info = schema({"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"}]}).info
+    columns = struct(VALUE=BinaryType(), __key=StringType())
+    rows = pa.RecordBatch.from_pylist([{"VALUE": b"\x02"}, {"VALUE": None}], schema=to_arrow_schema(columns))
+    made = Columns.of(info).for_writing(columns).messages(rows)
+    assert [made.content(0), made.content(1)] == [b"\x02", None]
+
+
 def test_columns_of_nothing() -> None:
     given = struct(value=NullType(), __key=NullType(), __topic=NullType(), __eventTime=NullType())
     assert write(StringSchema(), given, {}) == [Made(None)]
@@ -131,7 +148,11 @@ def test_a_property_is_a_text() -> None:
         ),
         (None, struct(value=BinaryType(), __key=LongType()), "column __key must be binary or string, not bigint"),
         (None, struct(value=BinaryType(), __topic=BinaryType()), "column __topic must be string, not binary"),
-        (None, struct(value=BinaryType(), __eventTime=LongType()), "column __eventTime must be timestamp, not bigint"),
+        (
+            None,
+            struct(value=BinaryType(), __eventTime=StringType()),
+            "column __eventTime must be timestamp or long, not string",
+        ),
         (
             None,
             struct(value=BinaryType(), __messageProperties=MapType(StringType(), LongType())),
@@ -234,7 +255,7 @@ def test_fields_with_a_default_need_no_column(form: type[AvroSchema[Any]]) -> No
             struct(a=LongType(), __index2=LongType()),
             "column __index2 is unknown: metadata columns of a message are __key",
         ),
-        (struct(value=BinaryType()), "column a is missing"),
+        (struct(value=ByteType()), "column a is missing"),
     ],
 )
 @FORMS

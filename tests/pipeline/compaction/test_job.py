@@ -32,7 +32,7 @@ def of_topic(number: int, entries: Iterable[Sent]) -> list[bytes]:
 
 
 @pytest.mark.heavy
-@settings(max_examples=5, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+@settings(max_examples=3, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 @given(
     st.lists(topics, min_size=2, max_size=2), st.booleans(), st.integers(20, 200), st.sampled_from(["pulsar", "values"])
 )

@@ -11,7 +11,7 @@ from pyspark.sql.types import BinaryType, StringType, StructType
 from pulsarium.client import CompressionType, HashingScheme
 from pulsarium.pipeline.options import BadOption
 from pulsarium.pipeline.sink import once
-from pulsarium.pipeline.sink.options import OPTIONS, PRODUCER_OPTIONS, SinkOptions
+from pulsarium.pipeline.sink.options import COMPRESSIONS, OPTIONS, PRODUCER_OPTIONS, SCHEMES, SinkOptions
 from pulsarium.pipeline.sink.writers import PulsarStreamWriter, PulsarWriter
 
 GIVEN = {"service.url": "pulsar://here:6650", "topic": "t"}
@@ -32,6 +32,11 @@ def test_the_sink_has_defaults() -> None:
     assert all(each.meaning for each in (*OPTIONS, *PRODUCER_OPTIONS))
 
 
+def test_the_sink_knows_the_names_of_the_client() -> None:
+    assert [*SCHEMES] == [each.name for each in HashingScheme]
+    assert [*COMPRESSIONS] == [each.name for each in CompressionType]
+
+
 def test_as_the_connector_and_java_name_them() -> None:
     options = SinkOptions.of(
         {
@@ -50,7 +55,7 @@ def test_as_the_connector_and_java_name_them() -> None:
     assert options.required is False
     assert options.hashing_scheme is HashingScheme.Murmur3_32Hash
     assert options.producer["compression_type"] is CompressionType.LZ4
-    assert options.producer["batching_enabled"] is False
+    assert options.most_messages == 1
     assert options.producer["max_pending_messages"] == 7
     assert pickle.loads(pickle.dumps(options)) == options
 
@@ -90,9 +95,10 @@ class TestWriters:
             kind({"service.url": "pulsar://here:6650"}, VALUE, False)
         kind({"service.url": "pulsar://here:6650"}, StructType(VALUE.fields).add("__topic", StringType()), False)
 
-    def test_a_scalable_topic_is_refused(self, kind: Any) -> None:
+    @pytest.mark.parametrize("option", ["topic", "deadLetterTopic"])
+    def test_a_scalable_topic_is_refused(self, kind: Any, option: str) -> None:
         with pytest.raises(BadOption, match="is scalable, and the sink cannot write to it"):
-            kind(GIVEN | {"topic": "topic://public/default/t"}, VALUE, False)
+            kind(GIVEN | {option: "topic://public/default/t"}, VALUE, False)
 
     def test_the_writer_can_be_pickled(self, kind: Any) -> None:
         made = kind(GIVEN, VALUE, False)

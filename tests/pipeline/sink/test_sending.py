@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
 import anyio
+import numpy as np
 import pyarrow as pa
 import pytest
 import trio.testing
@@ -17,7 +19,16 @@ from trio.testing import MockClock
 
 from pulsarium.broker.config import Config
 from pulsarium.broker.model.topic.persistent import PersistentTopic
-from pulsarium.client import InitialPosition
+from pulsarium.client import (
+    AvroSchema,
+    Client,
+    InitialPosition,
+    Int32Schema,
+    KeyValue,
+    KeyValueEncodingType,
+    KeyValueSchema,
+    StringSchema,
+)
 from pulsarium.pipeline.columns.ragged import Numbers
 from pulsarium.pipeline.sink.once import by_content, sequence_ids
 from pulsarium.pipeline.sink.options import SinkOptions
@@ -25,8 +36,11 @@ from pulsarium.pipeline.sink.sending import Sender, WriteFailed
 from pulsarium.pipeline.sink.written import WrittenRows
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
+from tests.broker.commands.deduplicated import ask
+from tests.broker.wire import plain
 from tests.client.both import run_on
 from tests.client.in_process import InProcess, in_process
+from tests.pipeline.columns.messages import record
 
 TOPIC = "persistent://public/default/t"
 GIVEN = {"service.url": "pulsar://here:6650", "topic": TOPIC}
@@ -270,14 +284,67 @@ async def test_all_rows_go_out_through_little_room(autojump_clock: MockClock) ->
         assert len(await stored(inside)) == 50
 
 
+BIG = [b"", b"x" * (6 << 20), b""]
+CHUNKS = {"pulsar.producer.chunkingEnabled": "true"}
+
+
+def big_rows() -> pa.RecordBatch:
+    return pa.record_batch([pa.array(BIG, pa.binary()), pa.nulls(3, pa.string())], names=["value", "__key"])
+
+
 async def test_a_row_that_is_too_big(autojump_clock: MockClock) -> None:
     async with in_process() as inside, sending_as(inside) as sender:
-        values = pa.array([b"", b"x" * (6 << 20), b""], pa.binary())
-        big = pa.record_batch([values, pa.nulls(3, pa.string())], names=["value", "__key"])
         await sender.send(TOPIC, rows(3), numbers(3, batch=2))
-        await sender.send(TOPIC, big, numbers(3, 3, batch=2))
-        with pytest.raises(WriteFailed, match=rf"{TOPIC}, row 4 of Spark partition 0 in batch 2: .*bytes"):
+        await sender.send(TOPIC, big_rows(), numbers(3, 3, batch=2))
+        where = rf"{TOPIC}, row 4 of Spark partition 0 in batch 2: .*bytes.*chunkingEnabled"
+        with pytest.raises(WriteFailed, match=where):
             await sender.finish()
+
+
+async def test_a_big_row_goes_in_chunks_and_the_others_in_batches(autojump_clock: MockClock) -> None:
+    async with in_process() as inside:
+        async with sending_as(inside, **CHUNKS) as sender:
+            await sender.send(TOPIC, rows(3), numbers(3))
+            await sender.send(TOPIC, big_rows(), numbers(3, 3))
+            await sender.finish()
+        assert await stored(inside) == [b"0", b"1", b"2", *BIG]
+        assert topic_of(inside, TOPIC).ledger.entries_added == 5  # a batch, a row, two chunks, a row
+
+
+async def test_large_batches_keep_below_the_limit_of_the_broker(autojump_clock: MockClock) -> None:
+    """Large rows go in chunks also where the limit of a batch has room for them."""
+    async with in_process() as inside:
+        async with sending_as(inside, **CHUNKS, **{"pulsar.producer.batchingMaxBytes": str(64 << 20)}) as sender:
+            await sender.send(TOPIC, big_rows(), numbers(3))
+            await sender.finish()
+        assert await stored(inside) == BIG
+
+
+async def test_a_row_in_chunks_is_stored_once_when_its_batch_is_repeated(autojump_clock: MockClock) -> None:
+    """Repeat it after an attempt that died in the row, behind its first chunk, and after one that died at its end."""
+    async with in_process(DEDUPLICATING) as inside:
+        wire = await inside.bed.connect()
+        await wire.producer(topic=TOPIC, producer_name="q-0")
+        chunk = plain(b"x", sequence_id=1, uuid="q-0-1", chunk_id=0, num_chunks_from_msg=2)
+        await ask(wire, 1, entry=chunk, is_chunk=True)
+        await wire.aclose()
+        for _ in range(2):
+            async with sending_as(inside, **CHUNKS) as sender:
+                await sender.send(TOPIC, big_rows(), numbers(3))
+                await sender.finish()
+        assert await stored(inside) == BIG
+
+
+async def test_the_properties_of_rows_count_as_bytes_of_a_batch(autojump_clock: MockClock) -> None:
+    given = StructType().add("value", BinaryType()).add("__messageProperties", MapType(StringType(), StringType()))
+    pairs = pa.array([[("p", "x" * 50_000)]] * 200, pa.map_(pa.string(), pa.string()))
+    noted_rows = pa.record_batch([pa.array([b"x"] * 200, pa.binary()), pairs], names=["value", "__messageProperties"])
+    async with in_process() as inside, inside.client() as client:
+        options = SinkOptions.of({**GIVEN, "schemaType": "none"})
+        async with Sender(client, options, given, "q-0", 0) as sender:
+            await sender.send(TOPIC, noted_rows, numbers(200))
+            await sender.finish()
+        assert await stored(inside) == [b"x"] * 200
 
 
 async def test_a_broker_that_is_gone(autojump_clock: MockClock) -> None:
@@ -343,6 +410,96 @@ async def test_rows_are_sent_as_records(autojump_clock: MockClock, kind: str) ->
         async with Sender(client, SinkOptions.of(GIVEN), nonsense, "q-9", 9) as sender:
             with pytest.raises(WriteFailed, match=f"{TOPIC}: .*nonsense"):
                 await sender.send(TOPIC, batch, numbers(1))
+
+
+DEAD, OTHER = "persistent://public/default/dead", "persistent://public/default/other"
+NOTED = StructType().add("count", IntegerType()).add("note", BinaryType())
+
+
+def noted(*counts: int | None) -> pa.RecordBatch:
+    """Return rows with these counts."""
+    notes = pa.array([b"\xff"] * len(counts), pa.binary())
+    return pa.record_batch({"count": pa.array(counts, pa.int32()), "note": notes})
+
+
+@asynccontextmanager
+async def strict_topics(config: Config | None = None) -> AsyncIterator[tuple[InProcess, Client]]:
+    """Yield a broker with two topics whose schema requires a count."""
+    schema = AvroSchema(record(("count", "int"), ("note", "bytes")))
+    async with (
+        in_process(config) as inside,
+        inside.client() as client,
+        client.create_producer(TOPIC, schema=schema),
+        client.create_producer(OTHER, schema=schema),
+    ):
+        yield inside, client
+
+
+async def test_a_row_that_does_not_fit_fails_with_its_number(autojump_clock: MockClock) -> None:
+    async with strict_topics() as (_, client), Sender(client, SinkOptions.of(GIVEN), NOTED, "q-0", 0) as sender:
+        with pytest.raises(WriteFailed, match=r"row 2 of Spark partition 0 in batch 0: .*count is null"):
+            await sender.send(TOPIC, noted(1, 2, None, 4), numbers(4))
+
+
+async def test_rows_that_do_not_fit_are_dead_letters_once(autojump_clock: MockClock) -> None:
+    """A second attempt, whose record batches have other sizes, adds nothing."""
+    options = SinkOptions.of({**GIVEN, "topic": "t", "deadLetterTopic": "dead"})
+    async with strict_topics(DEDUPLICATING) as (inside, client):
+        written = WrittenRows(0)
+        for sizes in ([5], [2, 3]):
+            async with Sender(client, options, NOTED, "q-0", 0) as sender:
+                row = 0
+                for size in sizes:
+                    await sender.send("t", noted(1, None, 3, None, 5).slice(row, size), numbers(size, row))
+                    row += size
+                written = await sender.finish()
+        assert written == WrittenRows(0, 5, 5, {"t": 3, DEAD: 2})
+        assert len(await stored(inside)) == 3
+        async with client.subscribe(DEAD, "s", initial_position=InitialPosition.Earliest) as consumer:
+            found = [await consumer.receive() for _ in range(2)]
+            with anyio.move_on_after(1):
+                found.append(await consumer.receive())
+    assert [json.loads(each.data()) for each in found] == [{"count": None, "note": "/w=="}] * 2
+    reason = "column count is null, and the topic's schema requires a value there"
+    assert found[0].properties() == {"REAL_TOPIC": TOPIC, "REASON": reason}
+
+
+async def test_dead_letters_of_several_topics_are_in_the_order_of_their_rows(autojump_clock: MockClock) -> None:
+    options = SinkOptions.of({**GIVEN, "topic": "", "deadLetterTopic": DEAD})
+    async with strict_topics(DEDUPLICATING) as (_, client):
+        async with Sender(client, options, NOTED, "q-0", 0) as sender:
+            await sender.send(TOPIC, noted(0, None), np.array([0, 2]))
+            await sender.send(OTHER, noted(None, 3), np.array([1, 3]))
+            await sender.finish()
+        async with client.subscribe(DEAD, "s", initial_position=InitialPosition.Earliest) as consumer:
+            found = [await consumer.receive() for _ in range(2)]
+    assert [each.properties()["REAL_TOPIC"] for each in found] == [OTHER, TOPIC]
+
+
+async def test_the_topic_of_dead_letters_takes_no_rows(autojump_clock: MockClock) -> None:
+    """The broker would drop a letter behind a row with a higher number."""
+    options = SinkOptions.of({**GIVEN, "deadLetterTopic": "t"})
+    async with strict_topics() as (_, client), Sender(client, options, NOTED, "q-0", 0) as sender:
+        with pytest.raises(WriteFailed, match=f"{TOPIC} takes the dead letters, and no rows"):
+            await sender.send(TOPIC, noted(1), numbers(1))
+
+
+@pytest.mark.parametrize("encoding", list(KeyValueEncodingType))
+async def test_rows_are_sent_as_pairs(autojump_clock: MockClock, encoding: KeyValueEncodingType) -> None:
+    pairs = KeyValueSchema(StringSchema(), Int32Schema(), encoding)
+    schema = StructType().add("key", StringType()).add("value", IntegerType())
+    batch = pa.record_batch({"key": pa.array(["a", "b"]), "value": pa.array([1, None], pa.int32())})
+    async with (
+        in_process() as inside,
+        inside.client() as client,
+        client.subscribe(TOPIC, "s", schema=pairs) as consumer,
+        Sender(client, SinkOptions.of(GIVEN), schema, "q-0", 0) as sender,
+    ):
+        await sender.send(TOPIC, batch, numbers(2))
+        await sender.finish()
+        found = [await consumer.receive() for _ in range(2)]
+    assert [each.value() for each in found] == [KeyValue("a", 1), KeyValue("b", None)]
+    assert found[0].key_bytes() == (b"a" if encoding is KeyValueEncodingType.SEPARATED else None)
 
 
 def test_another_attempt_that_wrote_a_part_of_an_entry() -> None:

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import anyio
 import pytest
+from google.protobuf.api_pb2 import Api, Method
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql.types import StructType
@@ -20,6 +21,10 @@ from pulsarium.client import (
     CompressionType,
     Int64Schema,
     JsonSchema,
+    KeyValue,
+    KeyValueEncodingType,
+    KeyValueSchema,
+    ProtobufNativeSchema,
     Schema,
     SchemaInfo,
     StringSchema,
@@ -119,6 +124,18 @@ SENDS: dict[str, tuple[Schema[Any], Send]] = {
         Raw(JsonSchema(TEXTS).info),
         lambda number: (b'{\n "id": %d,\n "text": "a}\\n{"\n}' % number, {}),
     ),
+    "Protobuf": (
+        ProtobufNativeSchema(Api),
+        lambda number: (Api(name="ж" * number, methods=[Method()] * (number % 3)), {}),
+    ),
+    "pairs": (
+        KeyValueSchema(AvroSchema(NESTED), JsonSchema(TEXTS)),
+        lambda number: (KeyValue(nested(number), {"id": number} if number % 3 else None), {}),
+    ),
+    "pairs with the key apart": (
+        KeyValueSchema(StringSchema(), AvroSchema(FLAT), KeyValueEncodingType.SEPARATED),
+        lambda number: (KeyValue(f"k{number}" if number % 5 else None, flat(number) if number % 3 else None), {}),
+    ),
     "nested JSON": (JsonSchema(NESTED), lambda number: ({"id": number, "tags": ["a"] * (number % 3)}, {})),
 }
 
@@ -139,9 +156,11 @@ def send(broker: Address, topic: str, schema: Schema[Any], sends: Send, count: i
     anyio.run(sending)
 
 
-def both(broker: Address, topic: str, wanted: StructType | None = None) -> tuple[list[Any], list[Any], bool]:
+def both(
+    broker: Address, topic: str, wanted: StructType | None = None, **more: object
+) -> tuple[list[Any], list[Any], bool]:
     """Return all rows by entries and by messages, and whether reading by entries alone was enough."""
-    given = SourceOptions.of(options(broker, topic))
+    given = SourceOptions.of(options(broker, topic, **more))
     wanted = wanted or given.columns().schema
     reader = PulsarReader(given, wanted)
     by_messages: list[Any] = []
@@ -194,10 +213,12 @@ def test_entries_of_any_producer(producer: dict[str, Any], broker: Address, topi
 
 def test_a_selection_of_columns(broker: Address, topic: str) -> None:
     send(broker, topic, AvroSchema(FLAT), lambda number: (flat(number), {"partition_key": "k"}), 100)
-    wanted = StructType().add("B_LONG", "long").add("a_int", "long").add("__key", "string")
+    parts = StructType().add("entryId", "long").add("batchIndex", "integer")
+    wanted = StructType().add("B_LONG", "long").add("a_int", "long").add("__key", "string").add("__messageId", parts)
     own, others, only_entries = both(broker, topic, wanted)
     assert own == others
-    assert own[3] == {"B_LONG": -(2**63) + 3, "a_int": 3 - 2**31, "__key": "k"}
+    place = {"entryId": 0, "batchIndex": 3}
+    assert own[3] == {"B_LONG": -(2**63) + 3, "a_int": 3 - 2**31, "__key": "k", "__messageId": place}
     assert only_entries
 
 
@@ -241,6 +262,16 @@ def test_a_value_that_does_not_fit_names_its_message(
     send(broker, topic, Raw(schema.info), lambda number: (value, {}), 1)
     with pytest.raises(BadMessage, match=f"of {topic}: "):
         both(broker, topic)
+
+
+def test_values_that_do_not_fit_are_rows_where_the_options_say_so(broker: Address, topic: str) -> None:
+    good = AvroSchema(FLAT).encode(flat(3))
+    send(broker, topic, Raw(AvroSchema(FLAT).info), lambda number: (good if number % 7 else b"\xff", {}), 30)
+    own, others, only_entries = both(broker, topic, undecodable="null")
+    assert own == others
+    assert only_entries
+    assert [row["__undecodable"] for row in own] == [None if number % 7 else b"\xff" for number in range(30)]
+    assert {row["a_int"] for row in own} == {3 - 2**31, None}
 
 
 ROW = st.tuples(

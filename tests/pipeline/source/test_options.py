@@ -42,6 +42,7 @@ def test_names_in_any_case() -> None:
         (URL | {"maxBytesPerTrigger": "ten"}, "whole number"),
         (URL | {"minPartitions": "0"}, "whole number of at least 1"),
         (URL | {"failOnDataLoss": "maybe"}, "true or false"),
+        (URL | {"undecodable": "skip"}, "must be one of fail, null, not 'skip'"),
     ],
 )
 def test_a_wrong_option_is_refused_by_its_name(given: dict[str, str], match: str) -> None:
@@ -83,7 +84,7 @@ def test_the_table_has_every_option_once() -> None:
     assert str(int(made.poll_timeout * 1000)) == defaults["pollTimeoutMs"]
     assert str(made.receiver_queue_size) == defaults["pulsar.reader.receiverQueueSize"]
     assert str(int(made.discovery_interval * 1000)) == defaults["topicDiscoveryIntervalMs"]
-    assert len(dataclasses.fields(made)) == 17  # add a new option to the table too
+    assert len(dataclasses.fields(made)) == 18  # add a new option to the table too
 
 
 def test_help_names_them_all() -> None:

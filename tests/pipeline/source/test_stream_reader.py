@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import anyio
 import anyio.to_thread
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, ReadMaxRows
+from pyspark.sql.types import StructType
 
+from pulsarium.client import AvroSchema, JsonSchema
 from pulsarium.pipeline.options import BadOption
 from pulsarium.pipeline.source import offsets, subscription, topics
 from pulsarium.pipeline.source.cutting import Cutting
@@ -20,9 +23,10 @@ from pulsarium.pipeline.source.places import ReadPosition
 from pulsarium.pipeline.source.readers import PulsarStreamReader
 from pulsarium.pipeline.source.subscription import SubscriptionInUse
 from pulsarium.pipeline.source.topics import NoSuchTopic
+from pulsarium.rest.policies import SCHEMA_STRATEGY
 from tests.foreign.broker_process import Address
 
-from .topics import admin, flat, micro_batch, numbers, options, publish, read, stream_reader, trim, unload
+from .topics import VALUES, admin, flat, micro_batch, numbers, options, publish, read, stream_reader, trim, unload
 
 Open = Callable[..., PulsarStreamReader]
 WAYS = pytest.mark.parametrize("more", [{}, {"admin_url": None}], ids=["admin", "no admin"])
@@ -36,16 +40,23 @@ def stream(broker: Address, topic: str) -> Iterator[Open]:
     """
     made: list[PulsarStreamReader] = []
 
-    def opened(*, beside: bool = False, **more: object) -> PulsarStreamReader:
+    def opened(*, beside: bool = False, wanted: StructType = VALUES, **more: object) -> PulsarStreamReader:
         for one in made if not beside else ():
             one.stop()
         given = {"startingOffsets": "earliest", "topicDiscoveryIntervalMs": 0} | more
-        made.append(stream_reader(options(broker, str(given.pop("topic", topic)), **given)))
+        made.append(stream_reader(options(broker, str(given.pop("topic", topic)), **given), wanted))
         return made[-1]
 
     yield opened
     for one in made:
         one.stop()
+
+
+def rows(reader: PulsarStreamReader, start: Offset) -> tuple[Offset, list[tuple[Any, ...]]]:
+    """Plan and read a micro-batch as Spark does, and return its end and its rows."""
+    end = reader.latestOffset(start, ReadAllAvailable())
+    batches = [batch for split in reader.partitions(start, end) for batch in reader.read(split)]
+    return end, [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
 
 
 def subscription_of(broker: Address, topic: str) -> dict[str, str]:
@@ -194,6 +205,21 @@ def test_available_now_stops_at_what_was_there(broker: Address, topic: str, stre
     assert flat(micro_batch(stream(), end)[1]) == numbers(30, 30)
 
 
+def test_available_now_of_a_pattern_leaves_later_topics_to_the_next_run(
+    broker: Address, topic: str, stream: Open
+) -> None:
+    publish(broker, f"{topic}-a", numbers(3))
+    pattern = {"topic": "", "topicsPattern": f"{topic}-.*"}
+    reader = stream(**pattern)
+    start = reader.initialOffset()
+    reader.prepareForTriggerAvailableNow()
+    publish(broker, f"{topic}-b", numbers(3, 3))
+    end, found = micro_batch(reader, start)
+    assert flat(found) == numbers(3)
+    assert flat(micro_batch(reader, end)[1]) == []
+    assert flat(micro_batch(stream(**pattern), end)[1]) == numbers(3, 3)
+
+
 @pytest.mark.parametrize(("start", "count"), [("latest", 0), ("index:20", 10)])
 def test_available_now_makes_no_subscription(broker: Address, topic: str, stream: Open, start: str, count: int) -> None:
     """A new subscription begins where the options say, although Spark asks for the target offsets first."""
@@ -201,6 +227,32 @@ def test_available_now_makes_no_subscription(broker: Address, topic: str, stream
     reader = stream(predefinedSubscription="new", startingOffsets=start)
     reader.prepareForTriggerAvailableNow()
     assert len(flat(micro_batch(reader, reader.initialOffset())[1])) == count
+
+
+# ---- schemas that change
+
+OLD = [{"name": "id", "type": "long"}, {"name": "name", "type": "string"}]
+MORE = {"name": "more", "type": ["null", "string"], "default": None}
+
+
+@pytest.mark.parametrize("schema", [AvroSchema, JsonSchema])
+def test_a_stream_keeps_its_columns_while_the_schema_changes(
+    broker: Address, topic: str, stream: Open, schema: type[AvroSchema[Any]]
+) -> None:
+    def publish_as(fields: list[Any], **value: Any) -> None:
+        publish(broker, topic, [value], schema=schema({"type": "record", "name": "R", "fields": fields}))
+
+    publish_as(OLD, id=1, name="a")
+    admin(broker, lambda found: found.topic_policies[SCHEMA_STRATEGY].set(topic, "ALWAYS_COMPATIBLE"))
+    reader = stream(wanted=StructType().add("id", "long").add("name", "string"))
+    at, first = rows(reader, reader.initialOffset())
+    publish_as([*OLD, MORE], id=2, name="b", more="x")
+    publish_as([OLD[0], MORE], id=3, more="y")
+    _, second = rows(reader, at)
+    assert first + second == [(1, "a"), (2, "b"), (3, None)]
+    anew = stream(wanted=StructType().add("id", "long").add("more", "string"))
+    _, again = rows(anew, anew.initialOffset())
+    assert again == [(1, None), (2, "x"), (3, "y")]
 
 
 # ---- topics that come and go
@@ -252,8 +304,9 @@ def test_a_deleted_topic_fails_its_stream_and_does_not_come_back(broker: Address
     assert topic not in admin(broker, lambda found: found.topics.get_list("public/default"))
 
 
+@pytest.mark.parametrize("by", ["topic", "topicsPattern"])
 def test_a_stream_waits_for_a_topic_that_does_not_exist_yet(
-    broker: Address, topic: str, stream: Open, monkeypatch: pytest.MonkeyPatch
+    broker: Address, topic: str, stream: Open, monkeypatch: pytest.MonkeyPatch, by: str
 ) -> None:
     waits: list[float] = []
 
@@ -263,7 +316,7 @@ def test_a_stream_waits_for_a_topic_that_does_not_exist_yet(
             await anyio.to_thread.run_sync(publish, broker, topic, numbers(3))
 
     monkeypatch.setattr(topics, "_sleep", wait)
-    reader = stream(waitingForNonExistedTopic=True, topicDiscoveryIntervalMs=7000)
+    reader = stream(waitingForNonExistedTopic=True, topicDiscoveryIntervalMs=7000, **{"topic": "", by: topic})
     assert waits == [7.0, 7.0]
     _, parts = micro_batch(reader, reader.initialOffset())
     assert flat(parts) == numbers(3)

@@ -21,6 +21,7 @@ class Recording:
     def __init__(self, path: Path) -> None:
         content: dict[str, Any] = json.loads(path.read_text())
         self.name = path.relative_to(FOLDER).with_suffix("").as_posix()
+        self.state = path.stem
         self.reason: str | None = content["reason"]
         self.facts = [Facts(**{"stats": {}, **each}) for each in content["facts"]]
 

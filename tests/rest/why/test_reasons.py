@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pulsarium.broker.lab.why.unacknowledged import IN_LOOP
+from pulsarium.broker.model.subscription.reasons import Reason
 from pulsarium.rest.why import Facts, explain
 from pulsarium.rest.why.explain import as_json, ranked
 from pulsarium.rest.why.pasted import NotPasted, pasted
@@ -44,27 +47,15 @@ def test_a_topic_without_stats_is_unavailable(status: int) -> None:
     assert (finding.reason, "is being unloaded" in finding.text) == ("topic-unavailable", True)
 
 
-def test_a_subscription_that_the_internal_stats_do_not_know_has_no_cursor() -> None:
-    internal = {**positions("5:0", "5:2", (5, 0)), "cursors": {"other": {}}}
-    assert "no-cursor" in reasons(facts(internal=internal))
-
-
-def test_a_cursor_in_a_ledger_that_is_gone_is_unreadable() -> None:
-    assert reasons(facts(internal=positions("4:7", "5:2", (5, 0)))) == ["unreadable"]
-
-
-def test_a_backlog_of_which_everything_was_read_and_nothing_is_held_is_not_for_consumers() -> None:
-    assert reasons(facts(internal=positions("5:3", "5:2", (5, 0)))) == ["not-for-consumers"]
-
-
-def test_a_replicated_subscription_has_markers_of_its_snapshots() -> None:
-    (finding,) = explain(facts(internal=positions("5:3", "5:2", (5, 0)), isReplicated=True)).findings
-    assert "replicated subscriptions" in finding.text
-
-
 def test_consumers_with_permits_and_unread_entries_have_a_dispatcher_that_is_stuck() -> None:
     (finding,) = explain(facts(internal=positions("5:0", "5:2", (5, 0)))).findings
     assert (finding.reason, finding.certainty.startswith("likely, because")) == ("dispatcher-stuck", True)
+
+
+def test_a_broker_that_a_proxy_does_not_reach_is_unavailable_for_no_reason_of_its_own() -> None:
+    refused = {"status": 502, "reason": "the broker did not answer"}
+    (finding,) = explain(Facts(TOPIC, "", {}, refused=refused)).findings
+    assert finding.certainty == "likely, because a proxy on the way says so"
 
 
 @pytest.mark.parametrize(
@@ -128,9 +119,25 @@ def test_the_answer_has_the_form_of_the_labs_answer() -> None:
     }
 
 
+@pytest.mark.parametrize(("rate", "found"), [(8.9, []), (9.0, ["publish-rate"])])
+def test_producers_that_use_up_their_rate_are_held_back(rate: float, found: list[str]) -> None:
+    """Pulsar 4.0 does not count how often a publish rate paused them."""
+    known = Facts(TOPIC, "", {"msgRateIn": rate}, policies={"publishRate": {"publishThrottlingRateInMsg": 10}})
+    assert reasons(known) == found
+
+
+PAGE = (Path(__file__).parents[3] / "docs" / "real-clusters.md").read_text()
+
+
 def test_the_page_names_every_reason() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "real-clusters.md").read_text()
-    assert [name for name in REASONS if f"| `{name}` |" not in page] == []
+    assert [name for name in REASONS if f"| `{name}` |" not in PAGE] == []
+
+
+def test_the_page_names_the_reasons_that_the_lab_has_too() -> None:
+    """A reason that gets another name, here or in the lab, is missing then."""
+    [named] = re.findall(r"\n\n(`[^|]*) are\s+names of the lab, too\.", PAGE)
+    of_lab = {IN_LOOP, *(each.word for each in Reason)}
+    assert {*re.findall("`(.+?)`", named)} == of_lab & {*REASONS}
 
 
 # ---- pasted documents

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from itertools import chain
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from pulsarium.broker.lab.arguments import Which
 from pulsarium.broker.lab.faults import ACTIONS
+from pulsarium.broker.testing import pytest_plugin
 from pulsarium.client import errors
 from scripts.pages import launchers
 from scripts.pages.client import OPTIONS, Explained, client_page, fields_of
@@ -18,6 +20,8 @@ from scripts.pages.fields import field_rows, fields_page, optional_fields
 from scripts.pages.launchers import Seen
 from scripts.pages.names import SECTIONS, names_page
 from tests.scripts.pages.named_tests import exists
+
+DOCS = Path(__file__).parents[3] / "docs"
 
 
 @pytest.mark.parametrize("explained", [explained for _, explained in OPTIONS])
@@ -122,3 +126,59 @@ def test_each_rule_is_a_row() -> None:
     page = names_page()
     assert sum(line.startswith("| ") and not line.startswith("| name") for line in page.splitlines()) == len(RULES)
     assert all(f"| {rule.form} | {rule.rule} |" in page for rule in RULES)
+
+
+@pytest.mark.parametrize("name", sorted(name for name in vars(pytest_plugin) if name.startswith("pulsar_")))
+def test_the_page_has_each_fixture_with_its_type(name: str) -> None:
+    page = (DOCS / "fixtures.md").read_text("utf-8")
+    (row,) = (line for line in page.splitlines() if line.startswith(f"| `{name}` | "))
+    shown = str(inspect.signature(inspect.unwrap(getattr(pytest_plugin, name))).return_annotation)
+    types = re.sub(r"\[\w+\]", "", re.sub(r"^Iterator\[(.*)\]$", r"\1", shown)).replace("Any", "pulsar.Client")
+    assert re.findall(r"`([\w.]+)`", row.split("|")[2]) == list(dict.fromkeys(types.split(" | ")))
+
+
+def test_each_page_with_a_placeholder_says_so() -> None:
+    pages = [*DOCS.rglob("*.md"), *(DOCS.parent / "helpers").glob("*/README.md")]
+    texts = {page: page.read_text("utf-8") for page in pages}
+    shown = {page for page, text in texts.items() if re.search(r"\bOWNER\b", text)}
+    module = (DOCS.parent / "helpers" / "go" / "go.mod").read_text()
+    assert bool(shown) == ("OWNER" in module)  # `scripts/release --owner` leaves none
+    explained = re.compile(r"OWNER stands for|for OWNER|\(index\.md#go\)")
+    assert {page for page in shown if not explained.search(texts[page])} == set()
+
+
+FIGURES = {
+    "from launch to a client's connection": "launch to CONNECTED",
+    "memory of an idle broker": "VmRSS, idle",
+    "memory of a broker that has served all these loads": "VmRSS, loaded",
+    "messages a second published in batches": "publish, batched: rate",
+    "messages a second published without batches": "publish, unbatched: rate",
+    "messages a second from a Shared subscription, batched": "consume + ack, Shared, batched: rate",
+    "messages a second from a Shared subscription, unbatched": "consume + ack, Shared, unbatched: rate",
+    "a send that waits for its receipt, 99 of 100": "send and wait for the receipt: p99",
+    "topics created a second over REST": "a topic created over REST, 1 connection: rate",
+}
+WITH_FIGURES = [DOCS.parent / "README.md", *(DOCS / f"{name}.md" for name in ("index", "why-pulsarium", "performance"))]
+
+
+@pytest.mark.parametrize("page", WITH_FIGURES, ids=str)
+def test_figures_of_a_page_are_those_of_the_measurements(page: Path) -> None:
+    shown = {name: figures for line in page.read_text("utf-8").splitlines() for name, *figures in [_cells(line)]}
+    measured = [_cells(line) for line in (DOCS / "measurements.md").read_text("utf-8").splitlines()]
+    named = FIGURES.keys() & shown.keys()
+    assert len(named) >= 2
+    for name in named:
+        figures = next(row[1:3] for row in measured if row[0] == FIGURES[name])
+        assert [_number(each) for each in shown[name][:2]] == [
+            pytest.approx(_number(each), rel=0.05) for each in figures
+        ]
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip("| ").split("|")]
+
+
+def _number(text: str) -> float:
+    found = re.match(r"[\d,.]+", text)
+    assert found, text
+    return float(found[0].replace(",", ""))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import subprocess
 import sys
@@ -15,14 +14,12 @@ from pulsarium.broker.testing.starting import Running
 from pulsarium.cli.main import cli
 from pulsarium.cli.serve import gather, serve
 from scripts.pages.proposals import PAGE
-
-BLOCK = re.compile(r"^```(?:bash|python)\n(.*?)^```", re.M | re.S)
+from tests.docs.blocks import blocks
 
 
 def block(part: str) -> str:
     """Return the only block of the page that has this part."""
-    (found,) = (text for text in BLOCK.findall(PAGE.read_text()) if part in text)
-    assert isinstance(found, str)
+    (found,) = (each.text for each in blocks(PAGE) if part in each.text)
     return found
 
 

@@ -11,12 +11,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import anyio
 
@@ -41,10 +41,12 @@ Markdown.
   scripts/bench pipeline --quick          a tenth of the messages, one session
   scripts/bench pipeline read write       only these parts (of {", ".join(PARTS)})
   scripts/bench pipeline --against jvm --jvm-connector JAR     beside the connector for the JVM, session by session
+  scripts/bench pipeline --workers 1 2 4   on clusters of so many workers with one core each, session by session
   scripts/spark-cluster scripts/bench pipeline     the same on a master and two workers, processes of their own
 """
 OURS, JVM = "pulsarium", "JVM connector"
-SOURCES = {OURS: "pulsar", JVM: "org.apache.spark.sql.pulsar.PulsarProvider"}
+FORMAT, JVM_FORMAT = "pulsar", "org.apache.spark.sql.pulsar.PulsarProvider"
+CLUSTER = "local-cluster[{workers},1,1024]"  # one core and 1024 MB for each worker
 PARTITIONS = 4
 BATCH = 1000
 ROWS = {"100": 400_000, "1000": 100_000, "records": 200_000, "compact": 1_000_000}
@@ -68,6 +70,16 @@ RECORD = {
     ],
 }
 KEEP = ("defaultRetentionTimeInMinutes=-1", "defaultRetentionSizeInMB=-1", "brokerDeleteInactiveTopicsEnabled=false")
+
+
+class System(NamedTuple):
+    """A data source of Spark, and where its sessions run."""
+
+    source: str
+    master: str
+    jars: Sequence[str] = ()
+    cores: int = 0
+    """Cores of all workers, or 0 when the table shows no figure per core."""
 
 
 class NoPeer(RuntimeError):
@@ -183,8 +195,17 @@ async def check(broker: Broker, writes: Sequence[Job]) -> None:
 # ---- measurements
 
 
-def sessions(options: argparse.Namespace, rows: dict[str, int], peer: Sequence[str]) -> list[Figure]:
-    """Return the figures of reads and writes, of both systems in turn when there are jars of the other."""
+def systems(options: argparse.Namespace, peer: Sequence[str]) -> dict[str, System]:
+    """Return the systems to measure by their names. With jars in `peer`, one is the connector for the JVM."""
+    if options.workers:
+        clusters = [System(FORMAT, CLUSTER.format(workers=number), cores=number) for number in options.workers]
+        return {f"{each.cores} worker{'s' * (each.cores > 1)}": each for each in clusters}
+    other = {JVM: System(JVM_FORMAT, options.master, peer)} if peer else {}
+    return {**other, OURS: System(FORMAT, options.master)}
+
+
+def sessions(options: argparse.Namespace, rows: dict[str, int], measured: dict[str, System]) -> list[Figure]:
+    """Return the figures of reads and writes, of all systems in turn."""
     found: dict[str, Figure] = {}
     settings = [word for setting in KEEP for word in ("--set", setting)]
     with launched(pulsarium_command(*settings)) as launch:
@@ -192,12 +213,11 @@ def sessions(options: argparse.Namespace, rows: dict[str, int], peer: Sequence[s
         connection = {"service.url": broker.service_url, "admin.url": broker.admin_url}
         reads = anyio.run(fill, broker, rows) if "read" in options.parts else []
         for repetition in range(options.repetitions):
-            for system in [JVM, OURS] if peer else [OURS]:
+            for number, (system, (source, master, jars, _)) in enumerate(measured.items()):
                 writes = []
                 if "write" in options.parts:
-                    writes = anyio.run(targets, broker, rows, f"{system[:3]}-{repetition}")
-                only = peer if system == JVM else ()
-                asked = Session(SOURCES[system], only, options.master, connection, reads, writes)
+                    writes = anyio.run(targets, broker, rows, f"{number}-{repetition}")
+                asked = Session(source, jars, master, connection, reads, writes)
                 program = [sys.executable, "-P", "-m", "yardsticks.bench.pipeline.session"]
                 run = partial(subprocess.run, stdout=subprocess.PIPE, text=True, check=False)
                 done = run(program, input=asked.encode(), env={**os.environ, "PYTHONPATH": str(ROOT)})
@@ -229,19 +249,28 @@ def compaction(master: str, rows: int) -> Iterable[Figure]:
                 yield Figure(f"compaction {name}", rows, {OURS: [time.perf_counter() - begin]})
 
 
-def table(figures: Sequence[Figure]) -> str:
-    """Return the medians as a Markdown table. A ratio above 1 means that the data source `pulsar` is faster."""
-    both = any(JVM in each.seconds for each in figures)
-    rows = [["rows a second, median", *([JVM, OURS, "ratio", "target"] if both else [OURS])]]
+def table(figures: Sequence[Figure], cores: Mapping[str, int] | None = None) -> str:
+    """Return the medians as a Markdown table. A ratio above 1 means that the data source `pulsar` is faster.
+
+    A system with `cores` has its figure per core in brackets.
+    """
+    names = [*dict.fromkeys(system for each in figures for system in each.seconds)]
+    both = JVM in names
+    rows = [["rows a second, median", *names, *(["ratio", "target"] if both else [])]]
     for each in figures:
-        cells = {
-            system: f"{median(seconds):,.1f} s" if each.name == FIRST else f"{each.rows / median(seconds):,.0f}"
-            for system, seconds in each.seconds.items()
-        }
         missed = " (missed)" if both and each.ratio < each.target else ""
-        more = [cells[JVM], cells[OURS], f"{each.ratio:.2f}{missed}", f"{each.target:g}"] if both else [cells[OURS]]
-        rows.append([each.name, *more])
+        more = [f"{each.ratio:.2f}{missed}", f"{each.target:g}"] if both else []
+        cells = [_cell(each, system, (cores or {}).get(system, 0)) for system in names if system in each.seconds]
+        rows.append([each.name, *cells, *more])
     return in_markdown(rows)
+
+
+def _cell(figure: Figure, system: str, cores: int) -> str:
+    seconds = median(figure.seconds[system])
+    if figure.name == FIRST:
+        return f"{seconds:,.1f} s"
+    rate = figure.rows / seconds
+    return f"{rate:,.0f} ({rate / cores:,.0f})" if cores else f"{rate:,.0f}"
 
 
 def main(given: Sequence[str]) -> int:
@@ -254,31 +283,35 @@ def main(given: Sequence[str]) -> int:
     add("--repetitions", type=int, metavar="N", help="sessions (default: 3)")
     master = os.environ.get(MASTER, "local[*]")
     add("--master", default=master, help=f"Spark's master (default: ${MASTER} or local[*])")
+    add("--workers", type=int, nargs="+", metavar="N", help="clusters of N workers with one core each")
     add("--json", metavar="FILE", help='write the figures as JSON to FILE; "-" prints them in place of the table')
     add("--against", choices=["jvm"], help="compare reads and writes with the connector for the JVM")
     add("--jvm-connector", metavar="JAR", help="that connector, built for the Spark installed here")
     options = parser.parse_args(given)
     if unknown := set(options.parts) - set(PARTS):
         parser.error(f"unknown part: {', '.join(sorted(unknown))} (the parts are {', '.join(PARTS)})")
-    options.parts = options.parts or (PARTS[:2] if options.against else PARTS)
+    options.parts = options.parts or (PARTS[:2] if options.against or options.workers else PARTS)
     options.repetitions = options.repetitions or (1 if options.quick else 3)
     scale = options.scale * (0.1 if options.quick else 1)
     if options.repetitions < 1 or scale <= 0 or (options.against and "compact" in options.parts):
         parser.error("at least one session must count, with at least one message, and the connector cannot compact")
+    if options.workers and (options.against or min(options.workers) < 1 or "compact" in options.parts):
+        parser.error("--workers measures reads and writes of this data source, on clusters of at least one worker")
     rows = {name: max(PARTITIONS, int(scale * count)) for name, count in ROWS.items()}
     figures: list[Figure] = []
     try:
         peer = connector(options.jvm_connector) if options.against else ()
         require_java()
+        measured = systems(options, peer)
         if {"read", "write"} & {*options.parts}:
-            figures += sessions(options, rows, peer)
+            figures += sessions(options, rows, measured)
         if "compact" in options.parts:
             figures += compaction(options.master, rows["compact"])
     except (NoPeer, BrokerError, NoJava) as error:
         print(f"bench: {error}", file=sys.stderr)
         return 0 if options.against and options.jvm_connector is None else 2
     text = json.dumps({"machine": machine(), "figures": [asdict(each) for each in figures]}, indent=1)
-    print(text if options.json == "-" else table(figures))
+    print(text if options.json == "-" else table(figures, {name: each.cores for name, each in measured.items()}))
     if options.json and options.json != "-":
         Path(options.json).write_text(text + "\n")
     return 0

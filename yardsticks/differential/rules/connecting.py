@@ -5,7 +5,6 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from pulsarium.proto.commands import COMMANDS, Direction
 from tests.broker.wire import Type
 
 from ..pair import Said
@@ -23,11 +22,6 @@ FLAGS = st.lists(
         ]
     ),
     unique=True,
-)
-OF_BROKERS = sorted(
-    number
-    for number, spec in COMMANDS.items()
-    if spec.direction is Direction.BROKER and spec.family in ("connection", "producer", "consumer")
 )
 
 

@@ -1,4 +1,4 @@
-"""Run scripts/reference-pulsar: a real Apache Pulsar 4.2.4 standalone on loopback, in the foreground."""
+"""Run scripts/reference-pulsar: a real Apache Pulsar standalone on loopback, in the foreground."""
 
 from __future__ import annotations
 
@@ -18,21 +18,23 @@ from pathlib import Path
 from pulsarium.cli.ready import ready_content, write_ready_file
 from yardsticks.servers import free_port, stop
 from yardsticks.servers.reference.conf import CONFIG, changed
-from yardsticks.servers.reference.jars import CACHE, JAVA_OPTIONS, fetch
+from yardsticks.servers.reference.jars import BROKERS, CACHE, JAVA_OPTIONS, RELEASE, fetch
 
-READY_SECONDS = 90
+READY_SECONDS = 140
 STOP_SECONDS = 25
 
-ABOUT = """\
-Starts a real Apache Pulsar 4.2.4 standalone on loopback, in the foreground, with the settings of the transcripts.
-Options and ready file are those of `pulsarium serve`, which it can replace. Needs a JDK 17 or later and mvn. The first
-start downloads about 250 MB of jars from Maven Central. The broker is ready after about ten seconds.
+ABOUT = f"""\
+Starts a real Apache Pulsar standalone on loopback, in the foreground, with the settings of the transcripts. It is
+{RELEASE}, or the --release. Options and ready file are those of `pulsarium serve`, which it can replace. Needs a JDK 17
+or later and mvn. The first start of a release downloads about 250 MB of jars from Maven Central. The broker is ready
+after about ten seconds.
 """
 
 
 def arguments() -> argparse.Namespace:
     layout = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser("reference-pulsar", description=ABOUT, formatter_class=layout)
+    parser.add_argument("--release", choices=BROKERS, default=RELEASE, help=f"the release (default: {RELEASE})")
     parser.add_argument(
         "--port", type=int, default=6650, help="port of the binary protocol; 0 takes a free one (default: 6650)"
     )
@@ -115,7 +117,8 @@ def serve(options: argparse.Namespace, data: Path) -> int:
     conf = data / "standalone.conf"
     ports = {"brokerServicePort": port, "webServicePort": http_port}
     conf.write_text(changed(options.config.read_text(), ports))
-    process = subprocess.Popen(java(options, fetch(options.cache), data, conf), cwd=data, stdout=sys.stderr)
+    jars = fetch(options.cache, BROKERS[options.release])
+    process = subprocess.Popen(java(options, jars, data, conf), cwd=data, stdout=sys.stderr)
     try:
         await_ready(process, admin_url, credentials(conf))
         if options.ready_file:

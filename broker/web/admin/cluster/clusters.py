@@ -7,6 +7,7 @@ from typing import Any
 from pulsarium.broker.auth.needs import ANYBODY, SUPERUSER, cluster_operation, cluster_policy
 from pulsarium.broker.cluster import Broker
 from pulsarium.broker.jackson.kinds import BOOL, TEXT, collection, record
+from pulsarium.broker.model.namespace.metadata import CLUSTERS
 from pulsarium.broker.model.namespace.values import NAME
 from pulsarium.broker.model.topic.migration import MIGRATION
 from pulsarium.broker.web.admin.policies.policy import with_value
@@ -16,7 +17,6 @@ from pulsarium.broker.web.http.registry import route
 from pulsarium.broker.web.http.reply import HttpReply, done, json_reply, nothing
 
 CLUSTER = "/admin/v2/clusters/{cluster}"
-FOLDER = "/admin/clusters"
 FIELDS = (
     "serviceUrl",
     "serviceUrlTls",
@@ -203,7 +203,7 @@ NOT_SUPPORTED = (
 @route("GET", f"{CLUSTER}/migrate", needs=cluster_policy("CLUSTER_MIGRATION", write=False))
 def get_migration(call: Call) -> HttpReply:
     """Return whether a cluster has migrated, and its target. Raise `AdminError` 404 before that is set."""
-    found = call.broker.metadata.records.get(FOLDER, call.parameter("cluster"), MIGRATION)
+    found = call.broker.metadata.records.get(CLUSTERS, call.parameter("cluster"), MIGRATION)
     if found is None:
         raise AdminError(404, "Cluster does not exist")
     return json_reply(found)
@@ -225,7 +225,7 @@ def set_migration(call: Call) -> HttpReply:
     moved: dict[str, Any] = {"migrated": migrated}
     if url is not None:
         moved = {**moved, "migratedClusterUrl": {**url, "empty": checks_urls and is_empty}}
-    call.broker.metadata.records.put(FOLDER, call.parameter("cluster"), MIGRATION, value=moved)
+    call.broker.metadata.records.put(CLUSTERS, call.parameter("cluster"), MIGRATION, value=moved)
     call.broker.topics.migration.changed()
     return nothing()
 

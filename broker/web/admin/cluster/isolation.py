@@ -8,10 +8,11 @@ from typing import Any
 
 from pulsarium.broker.auth.needs import cluster_policy
 from pulsarium.broker.jackson.kinds import STRINGS, TEXT_LIST, choice, record
+from pulsarium.broker.model.namespace.metadata import CLUSTERS
 from pulsarium.broker.model.namespace.values import DATA
 from pulsarium.broker.model.topic.java_regex import NotEvaluable, RegexWork
 from pulsarium.broker.model.topic.patterns import JDK, MOST_WORK, PatternError, expression
-from pulsarium.broker.web.admin.cluster.clusters import CLUSTER, FOLDER, existing_cluster
+from pulsarium.broker.web.admin.cluster.clusters import CLUSTER, existing_cluster
 from pulsarium.broker.web.admin.namespace.bundles import unload_namespace
 from pulsarium.broker.web.http.call import Call
 from pulsarium.broker.web.http.errors import AdminError, unexpected_body
@@ -57,7 +58,7 @@ def get_broker(call: Call) -> HttpReply:
 
 def kept_of(call: Call, cluster: str) -> dict[str, Any]:
     """Return all policies of a cluster by name. Raise `AdminError` 404 before any was set."""
-    return _known(cluster, call.broker.metadata.records.get(FOLDER, cluster, POLICIES))
+    return _known(cluster, call.broker.metadata.records.get(CLUSTERS, cluster, POLICIES))
 
 
 def shown(call: Call, kept: Json | None) -> HttpReply:

@@ -8,11 +8,11 @@ from typing import Any
 
 from pulsarium.broker.auth.needs import SUPERUSER, Needs, cluster_operation, namespace_policy
 from pulsarium.broker.jackson.kinds import BOOL, DOUBLE, TEXT, TEXTS, integer, record
-from pulsarium.broker.model.namespace.metadata import LOCAL_POLICIES, RESOURCE_QUOTAS
+from pulsarium.broker.model.namespace.metadata import CLUSTERS, LOCAL_POLICIES, RESOURCE_QUOTAS
 from pulsarium.broker.model.namespace.values import DATA
 from pulsarium.broker.model.rate.rates import FOLDER as GROUPS
 from pulsarium.broker.web.admin.cluster import clusters, isolation
-from pulsarium.broker.web.admin.cluster.clusters import CLUSTER, FOLDER, existing_cluster
+from pulsarium.broker.web.admin.cluster.clusters import CLUSTER, existing_cluster
 from pulsarium.broker.web.admin.namespace.bundles import named_bundle
 from pulsarium.broker.web.admin.policies.namespaces import NAMESPACE
 from pulsarium.broker.web.admin.policies.policy import POLICIES_MISSING, named, with_value
@@ -57,7 +57,7 @@ DOMAINS = "failureDomain"
 
 def _changed_domain(call: Call, kept: Any, sent: Any) -> Any:
     """Refuse a broker that is in another domain."""
-    domains = call.broker.metadata.records.inside(FOLDER, call.parameter("cluster"), DOMAINS)
+    domains = call.broker.metadata.records.inside(CLUSTERS, call.parameter("cluster"), DOMAINS)
     for other, domain in domains.items() if sent is not None else ():
         both = [broker for broker in domain.get("brokers", ()) if broker in sent.get("brokers", ())]
         if both and other != call.parameter("domainName"):
@@ -174,9 +174,9 @@ RESOURCES = (
         about="Brokers that fail together.",
         plural="failure_domains",
         listed_at=f"{CLUSTER}/failureDomains",
-        listed=lambda call: call.broker.metadata.records.inside(FOLDER, call.parameter("cluster"), DOMAINS),
+        listed=lambda call: call.broker.metadata.records.inside(CLUSTERS, call.parameter("cluster"), DOMAINS),
         path=f"{CLUSTER}/failureDomains/{{domainName}}",
-        key=lambda call: (FOLDER, existing_cluster(call), DOMAINS, call.parameter("domainName")),
+        key=lambda call: (CLUSTERS, existing_cluster(call), DOMAINS, call.parameter("domainName")),
         read=lambda call: call.read(record(f"{DATA}.FailureDomainImpl", {"brokers": TEXTS})),
         needs=cluster_operation("GET_FAILURE_DOMAIN"),
         needs_to_set=cluster_operation("UPDATE_FAILURE_DOMAIN"),
@@ -193,7 +193,7 @@ RESOURCES = (
         listed_at=isolation.ALL,
         listed=lambda call: isolation.kept_of(call, existing_cluster(call, 404)),
         path=f"{isolation.ALL}/{{policyName}}",
-        key=lambda call: (FOLDER, existing_cluster(call), isolation.POLICIES),
+        key=lambda call: (CLUSTERS, existing_cluster(call), isolation.POLICIES),
         read=lambda call: call.read(isolation.ISOLATION),
         needs=isolation.READ,
         needs_to_set=isolation.WRITE,
@@ -242,6 +242,7 @@ RESOURCES = (
         read=lambda call: call.read(AFFINITY),
         shown=_shown_bookies,
         part=BOOKIES,
+        rest=lambda call, kept: {},  # Pulsar makes the local policies of the namespace then
     ),
     KeptResource(
         name="anti_affinity",

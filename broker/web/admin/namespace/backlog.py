@@ -9,7 +9,7 @@ from pulsarium.broker.model.subscription.skip import skip_all
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.net.slices import Slice
-from pulsarium.broker.web.admin.namespace.bundles import named_bundle, names_in
+from pulsarium.broker.web.admin.namespace.bundles import BUNDLE, named_bundle, names_in
 from pulsarium.broker.web.admin.policies.namespaces import NAMESPACE
 from pulsarium.broker.web.http.call import Call
 from pulsarium.broker.web.http.errors import AdminError, unexpected_body
@@ -18,7 +18,6 @@ from pulsarium.broker.web.http.reply import HttpReply, done
 from pulsarium.proto.special_names import REPLICATORS, is_system_topic
 from pulsarium.proto.topic_name import TopicName
 
-BUNDLE = f"{NAMESPACE}/{{bundle}}"
 CLEAR = namespace_operation("CLEAR_BACKLOG")
 UNSUBSCRIBE = namespace_operation("UNSUBSCRIBE")
 

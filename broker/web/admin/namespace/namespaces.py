@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from pulsarium.broker.auth.needs import TENANT_ADMIN, namespace_operation, namespace_policy, tenant_operation
@@ -14,16 +15,18 @@ from pulsarium.broker.model.namespace.policies import (
     whole_policies,
 )
 from pulsarium.broker.model.namespace.values import POLICIES_TYPE, read_policy
+from pulsarium.broker.model.policy.policies import AGE, STORAGE
 from pulsarium.broker.web.admin.namespace import bundles
 from pulsarium.broker.web.admin.policies.namespaces import NAMESPACE
 from pulsarium.broker.web.admin.policies.policy import with_value
 from pulsarium.broker.web.admin.policies.retention import validate_retention
 from pulsarium.broker.web.http.call import Call
-from pulsarium.broker.web.http.errors import AdminError, ContainerError
+from pulsarium.broker.web.http.errors import AdminError, ContainerError, unexpected_body
 from pulsarium.broker.web.http.registry import route
 from pulsarium.broker.web.http.reply import HttpReply, done, json_reply, nothing, text_reply
 from pulsarium.proto.special_names import is_system_topic
 from pulsarium.proto.topic_name import NON_PERSISTENT, PERSISTENT, TopicName
+from pulsarium.rest.policies import BACKLOG_QUOTAS
 
 
 @route("GET", "/admin/v2/namespaces/{tenant}", needs=tenant_operation("LIST_NAMESPACES"))
@@ -53,8 +56,8 @@ def policies_of(call: Call) -> dict[str, Any]:
 def create_namespace(call: Call) -> HttpReply:
     """Create a namespace with the policies of the body, if any."""
     metadata = call.broker.metadata
-    policies = call.json_object(POLICIES_TYPE) or {}
-    policies = {field: read_policy(field, value) for field, value in policies.items() if value is not None}
+    sent = call.json_object(POLICIES_TYPE) or {}
+    policies = {field: read_policy(field, value) for field, value in sent.items() if value is not None}
     validate_retention(policies.get("retention_policies"))
     name = call.namespace
     tenant = metadata.tenants.get(call.parameter("tenant"))
@@ -74,8 +77,18 @@ def create_namespace(call: Call) -> HttpReply:
         raise AdminError(412, f"Exceed the maximum number of namespace in tenant :{tenant_name}")
     if name in metadata.namespaces:
         raise AdminError(409, "Namespace already exists")
+    check_kinds_of_quotas(sent.get(BACKLOG_QUOTAS.kept) or {})
     metadata.put_namespace(name, read_policies({**policies, "replication_clusters": clusters, "bundles": bundles}))
     return done()
+
+
+def check_kinds_of_quotas(quotas: Mapping[str, Any]) -> None:
+    """Refuse backlog quotas of a type that Pulsar does not know."""
+    for kind, quota in quotas.items():
+        if kind not in (STORAGE, AGE) and quota is not None:
+            text = f"The type of backlog quota {kind} does not exist; the types are {STORAGE} and {AGE}"
+            null = "Null key for a Map not allowed in JSON (use a converting NullKeySerializer?)"
+            raise unexpected_body(null, AdminError(400, text))
 
 
 @route("DELETE", NAMESPACE, needs=tenant_operation("DELETE_NAMESPACE"))
@@ -91,8 +104,16 @@ def delete_namespace(call: Call) -> HttpReply:
     return done()
 
 
+def check_clusters(broker: Broker, namespace: str) -> None:
+    """Refuse to delete a namespace of several clusters."""
+    if len(broker.metadata.namespaces[namespace].get("replication_clusters", ())) > 1:
+        text = f"Cannot delete the global namespace {namespace}. There are still more than one replication clusters"
+        raise AdminError(412, f"{text} configured or replication clusters is empty.")
+
+
 def remove_namespace(broker: Broker, namespace: str, *, force: bool) -> None:
-    """Delete a namespace. Raise `AdminError` 409 if topics exist, unless `force`."""
+    """Delete a namespace. Raise `AdminError` if it has several clusters, or topics and not `force`."""
+    check_clusters(broker, namespace)
     names = broker.topics.names(namespace, non_persistent=True, hidden=is_system_topic)
     for domain in (PERSISTENT, NON_PERSISTENT):
         partitioned = map(TopicName.parse, broker.metadata.partitioned_of(namespace, domain))

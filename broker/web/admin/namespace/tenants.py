@@ -8,7 +8,7 @@ from pulsarium.broker.auth.needs import tenant_operation
 from pulsarium.broker.jackson.kinds import SPACE, TEXTS, record
 from pulsarium.broker.model.namespace.values import DATA, NAME
 from pulsarium.broker.web.admin.cluster import clusters
-from pulsarium.broker.web.admin.namespace.namespaces import remove_namespace
+from pulsarium.broker.web.admin.namespace.namespaces import check_clusters, remove_namespace
 from pulsarium.broker.web.http.call import Call
 from pulsarium.broker.web.http.errors import AdminError
 from pulsarium.broker.web.http.registry import route
@@ -71,6 +71,8 @@ def delete_tenant(call: Call) -> HttpReply:
     namespaces = broker.metadata.namespaces_of(name)
     if namespaces and not force:
         raise AdminError(409, "The tenant still has active namespaces")
+    for namespace in namespaces:
+        check_clusters(broker, namespace)  # before anything is deleted
     for namespace in namespaces:
         remove_namespace(broker, namespace, force=True)
     broker.metadata.delete_tenant(name)

@@ -103,11 +103,16 @@ ALLOWED = "allowed_clusters"
 
 
 def check_known(call: Call, value: Any) -> None:
-    """Refuse clusters that do not exist, or that the tenant may not use."""
+    """Refuse clusters that do not exist, that are peers of each other, or that the tenant may not use."""
     known = clusters.names(call.broker)
     for name in value:
         if name not in known:
             raise AdminError(403, f"Invalid cluster id: {name}")
+        peers = clusters.data_of(call.broker, name).get("peerClusterNames") or ()
+        both = ", ".join(peer for peer in peers if peer in value)
+        if both:
+            text = f"{name}'s peer-clusters [{both}] can't be part of replication-clusters [{', '.join(value)}]"
+            raise AdminError(409, text)
     check_of_tenant(call, value)
 
 

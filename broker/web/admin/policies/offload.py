@@ -8,10 +8,9 @@ from pulsarium.broker.model.namespace.values import shown_policies
 from pulsarium.broker.web.admin.policies.policy import Json, PolicyRule, anything, with_value
 from pulsarium.broker.web.http.call import Call
 from pulsarium.broker.web.http.errors import AdminError
-from pulsarium.rest.policies import OFFLOAD_DEFAULTS
+from pulsarium.rest.policies import OFFLOAD_DEFAULTS, OFFLOAD_DRIVERS
 
 POLICIES = "offload_policies"
-DRIVERS = ("S3", "aws-s3", "google-cloud-storage", "filesystem", "azureblob", "aliyun-oss")
 
 
 def check_offload(call: Call, kept: Json, value: Any) -> None:
@@ -19,8 +18,8 @@ def check_offload(call: Call, kept: Json, value: Any) -> None:
     if value is None:
         raise AdminError(412, "The offloadPolicies must be specified for namespace offload.")
     driver = value.get("managedLedgerOffloadDriver")
-    if str(driver).lower() not in map(str.lower, DRIVERS):
-        raise AdminError(412, f"The driver is not supported, support value: {','.join(DRIVERS)}")
+    if str(driver).lower() not in map(str.lower, OFFLOAD_DRIVERS):
+        raise AdminError(412, f"The driver is not supported, support value: {','.join(OFFLOAD_DRIVERS)}")
     older = "s3ManagedLedgerOffloadBucket" if value["s3Driver"] else "gcsManagedLedgerOffloadBucket"
     has_older = (value["s3Driver"] or value["gcsDriver"]) and value.get(older)
     if not (value.get("managedLedgerOffloadBucket") or has_older or value["fileSystemDriver"]):

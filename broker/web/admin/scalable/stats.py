@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pulsarium.broker.auth.needs import topic_operation
+from pulsarium.broker.config.dynamic import RATES_OF_SEGMENTS
 from pulsarium.broker.model.dispatch.entry_buckets import EntryBucketDispatcher
 from pulsarium.broker.model.scalable.auto_scale import (
     MAX_BUCKETS,
     MAX_SEGMENTS,
-    RATES,
     REASONS,
     UNSPLITTABLE,
     AutoScalePolicy,
@@ -307,8 +307,8 @@ def policy_json(policy: AutoScalePolicy) -> Json:
         "splitCooldownSeconds": policy.split_cooldown,
         "mergeCooldownSeconds": policy.merge_cooldown,
         "mergeWindowSeconds": policy.merge_window,
-        **{f"split{rate}Threshold": value for rate, value in zip(RATES, policy.split, strict=True)},
-        **{f"merge{rate}Threshold": value for rate, value in zip(RATES, policy.merge, strict=True)},
+        **{f"split{rate}Threshold": value for rate, value in zip(RATES_OF_SEGMENTS, policy.split, strict=True)},
+        **{f"merge{rate}Threshold": value for rate, value in zip(RATES_OF_SEGMENTS, policy.merge, strict=True)},
         "rebucketCooldownSeconds": policy.rebucket_cooldown,
         "splitVsRebucketMinMsgRateInThreshold": policy.split_vs_rebucket,
     }

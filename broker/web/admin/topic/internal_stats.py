@@ -27,7 +27,7 @@ from pulsarium.broker.web.http.errors import AdminError, ContainerError, unexpec
 from pulsarium.broker.web.http.registry import of_topic, route
 from pulsarium.broker.web.http.reply import NAMES, HttpReply, WrittenJson, json_reply
 from pulsarium.proto.special_names import COMPACTION_CURSOR
-from pulsarium.proto.topic_name import TopicName
+from pulsarium.proto.topic_name import TopicName, url_encoded
 
 Json = dict[str, Any]
 
@@ -92,7 +92,7 @@ async def internal_stats(topic: Topic, *, metadata: bool = False) -> Json:
     cursors, waiting, slice_ = WrittenJson(), 0, Slice()
     for name, each in list(topic.subscriptions.items()):
         if topic.subscriptions.get(name) is each:
-            cursors[name] = stats = subscription_stats(each)
+            cursors[url_encoded(name)] = stats = subscription_stats(each)
             waiting += stats["waitingReadOp"]
         await slice_.pause()
     if topic.deduplication is not None:
@@ -243,7 +243,7 @@ def ledger_info(topic: PersistentTopic) -> Json:
     ]
     if ledger.terminated is not None:
         info["terminatedPosition"] = _position(*ledger.terminated)
-    info["cursors"] = {name: _cursor(cursor) for name, cursor in sorted(topic.log.cursors.items())}
+    info["cursors"] = {url_encoded(name): _cursor(cursor) for name, cursor in sorted(topic.log.cursors.items())}
     properties = ledger_properties(topic)
     if properties:
         info["properties"] = dict(sorted(properties.items()))

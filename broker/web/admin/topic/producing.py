@@ -29,7 +29,7 @@ from pulsarium.broker.web.http.registry import DOMAINS, route
 from pulsarium.broker.web.http.reply import HttpReply, json_reply
 from pulsarium.proto import entry
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from pulsarium.proto.json_values import avro_codec
+from pulsarium.proto.json_values import FRACTIONS, avro_codec
 from pulsarium.proto.numbers import LONG_MAX, parse_number, unsigned
 from pulsarium.proto.topic_name import TopicName
 
@@ -192,7 +192,6 @@ TYPES: Mapping[str, str] = {
     "TIMESTAMP": "Timestamp",
 }
 NUMBERS = {"INT8": ">b", "INT16": ">h", "INT32": ">i", "INT64": ">q", "TIME": ">q", "TIMESTAMP": ">q"}
-FRACTIONS = {"FLOAT": ">f", "DOUBLE": ">d"}
 NO_SCHEMA = AdminError(500, "Fail to add or retrieve schema.")
 
 

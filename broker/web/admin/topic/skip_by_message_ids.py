@@ -23,7 +23,7 @@ from pulsarium.broker.web.http.registry import SUBSCRIPTION, route
 from pulsarium.broker.web.http.reply import HttpReply, done
 from pulsarium.proto.errors import InvalidMessageId
 from pulsarium.proto.message_id import MessageId
-from pulsarium.proto.numbers import LONG_MAX
+from pulsarium.proto.numbers import INT_MAX, LONG_MAX
 from pulsarium.proto.special_names import COMPACTION_CURSOR, REPLICATORS
 
 
@@ -141,7 +141,7 @@ def _from_fields(value: Any) -> MessageId:
     return MessageId(
         _number(value, "ledgerId", LONG_MAX),
         _number(value, "entryId", LONG_MAX),
-        batch_index=-1 if batch_index is None else _number(value, "batchIndex", 2**31 - 1),
+        batch_index=-1 if batch_index is None else _number(value, "batchIndex", INT_MAX),
     )
 
 

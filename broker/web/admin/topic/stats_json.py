@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from pulsarium.broker.clock import instant_text
+from pulsarium.broker.config.profile import Profile
 from pulsarium.broker.config.proposals import BACKLOG_AGE, NEGATIVE_ACKS
 from pulsarium.broker.model.compaction.compaction import LastRun
 from pulsarium.broker.model.dispatch.key_shared import KeySharedDispatcher
@@ -107,7 +108,7 @@ class StatsWriter:
         for producer in () if self._exclude_publishers else list(topic.producers.by_name.values()):
             publishers.append(self.publisher(producer))
             await self._slice.pause()
-        stats = self._numbers(topic, sums)
+        stats = of_release(topic.stores.profile, self._numbers(topic, sums))
         await self._slice.pause()  # each of these looks at all subscriptions
         limits = quotas(topic)
         await self._slice.pause()
@@ -122,12 +123,15 @@ class StatsWriter:
             **transaction_counts(topic),
         }
         waiting = {"waitingPublishers": len(topic.producers.waiting)}
-        compaction = {
-            "compaction": compaction_figures(topic),
-            "ownerBroker": self._owner,
-            "topicCreationTimeStamp": 0 if topic.ledger is None else topic.ledger.created_ms,
-            "lastPublishTimeStamp": last_publish_ms(topic),
-        }
+        compaction = of_release(
+            topic.stores.profile,
+            {
+                "compaction": compaction_figures(topic),
+                "ownerBroker": self._owner,
+                "topicCreationTimeStamp": 0 if topic.ledger is None else topic.ledger.created_ms,
+                "lastPublishTimeStamp": last_publish_ms(topic),
+            },
+        )
         if not topic.name.is_persistent:
             clients = {"publishers": publishers, "subscriptions": subscriptions, "replication": {}}
             drops = sum(map(self._rates.drops, topic.producers.by_name.values()))
@@ -204,12 +208,13 @@ class StatsWriter:
         active = None if dispatcher is None else dispatcher.active
         durable = subscription.cursor is not None
         ranges, waiting = key_ranges(dispatcher), held_back(subscription)
+        profile = subscription.topic.stores.profile
         shown = []
         for each in () if self._exclude_consumers else consumers:
-            shown.append(self.consumer(each, ranges.get(each, {})))
+            shown.append(of_release(profile, self.consumer(each, ranges.get(each, {}))))
             await self._slice.pause()
         replicated = bool(subscription.replicated)
-        return {
+        stats = {
             "msgRateOut": rate.messages,
             "msgThroughputOut": rate.bytes,
             "bytesOutCounter": subscription.bytes_out + sum(each.bytes_out for each in consumers),
@@ -240,6 +245,7 @@ class StatsWriter:
             "durable": subscription.durable,
             "replicated": replicated,
         }
+        return of_release(profile, stats)
 
     def _backlog(self, subscription: Subscription, *, delayed: int) -> Json:
         backlog = size = since = 0
@@ -394,6 +400,12 @@ def held_back(subscription: Subscription) -> Json:
         "msgDelayed": dispatcher.count_delayed(unacknowledged=not as_released and subscription.cursor is not None),
         "msgInReplay": dispatcher.waiting_count,
     }
+
+
+def of_release(profile: Profile, stats: Json) -> Json:
+    """Return stats without the fields that the release does not have."""
+    absent = profile.later_stats
+    return {field: value for field, value in stats.items() if field not in absent} if absent else stats
 
 
 def recently_joined(subscription: Subscription) -> Json:

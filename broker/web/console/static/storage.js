@@ -34,7 +34,8 @@ export function Storage({ name, topic }) {
   const total = Math.max(1, before), x = (entries) => LEFT + (Math.min(entries, total) / total) * WIDTH;
   const at = ([ledger, entry]) => (starts.has(ledger) ? starts.get(ledger) + entry : ledger < ledgers[0].ledgerId ? 0 : total);
   const parsed = (text) => text.split(":").map(Number);
-  const cursors = Object.entries(value.cursors).filter(([, c]) => c.markDeletePosition);
+  const decoded = (name) => decodeURIComponent(name.replaceAll("+", " ")); // Java's URLEncoder made it
+  const cursors = Object.entries(value.cursors).filter(([, c]) => c.markDeletePosition).map(([name, c]) => [decoded(name), c]);
   const height = 40 + cursors.length * ROW;
   return html`<section class="card"><${Facts} of=${[[number(value.numberOfEntries), "entries"], [size(value.totalSize), "stored"],
       [value.lastConfirmedEntry, "last confirmed"], [value.state, ""]]}/>

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import trio
@@ -69,3 +69,31 @@ async def in_front_of(service_url: str, admin_url: str | None, **options: Any) -
         finally:
             for each in it.wires:
                 await trio.aclose_forcefully(each.stream)
+
+
+class Sides:
+    """A client and a broker of raw sockets, with the proxy between them."""
+
+    def __init__(self, it: Behind, client: trio.SocketStream, broker: trio.SocketStream) -> None:
+        self.it = it
+        self.client = client
+        self.broker = broker
+        self.sent = 0
+
+    async def send(self, side: trio.SocketStream, data: bytes) -> None:
+        """Send the same bytes again and again, and count them."""
+        with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+            while True:
+                await side.send_all(data)
+                self.sent += len(data)
+
+
+@asynccontextmanager
+async def two_sides() -> AsyncIterator[Sides]:
+    with trio.fail_after(HANGS):
+        [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
+        async with listener, in_front_of(f"pulsar://127.0.0.1:{listener.socket.getsockname()[1]}", None) as it:
+            client = (await it.dial()).stream
+            assert isinstance(client, trio.SocketStream)
+            async with await listener.accept() as broker:
+                yield Sides(it, client, broker)

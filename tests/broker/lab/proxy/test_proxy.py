@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
+import errno
 import http.client
-from collections.abc import Mapping
-from contextlib import closing, suppress
+import json
+import socket
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+from urllib.request import urlopen
 
 import pytest
 import trio
 import trio.testing
 
-from pulsarium.broker.lab.faults import Drop, FaultError
-from pulsarium.broker.lab.proxy.upstream import ProxyTls, Upstream, context_to_brokers, context_to_clients
+from pulsarium.broker.lab.faults import Drop, Duplicate, FaultError
+from pulsarium.broker.lab.proxy import proxy
+from pulsarium.broker.lab.proxy.upstream import ProxyTls, Upstream, context_to_brokers
+from pulsarium.broker.net.accepting import NO_LINGER
 from pulsarium.broker.testing.http import Http
+from pulsarium.broker.web.proxy_page import MOST_ROWS
 from pulsarium.proto.framing import frame
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.auth.secured import Authority
 from tests.broker.lab.capture.capture import violations
-from tests.broker.lab.proxy.behind import Behind, behind, in_front_of
-from tests.broker.loopback import HANGS, until
-from tests.broker.wire import TOPIC, Type, Wire, command, plain
+from tests.broker.lab.proxy.behind import Behind, behind, in_front_of, two_sides
+from tests.broker.loopback import HANGS, MB, until
+from tests.broker.web.websocket.talk import CONSUMER, PRODUCER, Talk, message, text_of
+from tests.broker.wire import TOPIC, Type, Wire, command, frame_of, plain
 
+PING = frame_of(Type.PING)
 PATH = "/lookup/v2/topic/persistent/public/default/t"
 
 
@@ -70,8 +81,66 @@ async def test_a_fault_is_added_and_awaited_over_http() -> None:
 
 async def test_a_part_of_the_lab_that_needs_a_broker_is_refused() -> None:
     async with behind() as it:
-        with pytest.raises(Exception, match="only a broker of Pulsarium has its state"):
+        with pytest.raises(Exception, match="its state: the time of another broker cannot be set"):
             await call(it, "GET", "/lab/clock")
+
+
+async def test_a_broker_without_a_console_has_the_page_of_the_proxy_in_its_place() -> None:
+    async with behind() as it:
+        assert it.broker is not None
+        shown = await trio.to_thread.run_sync(page_of, it.proxy.admin_url)
+        assert "Pulsarium proxy in front of" not in shown  # the broker has a console
+        async with without_routes() as url, in_front_of(it.broker.service_url, url) as other:
+            await other.connect(client_version="<wire>")
+            other.lab.faults.add(Drop(), "SEND", topic="<t>")
+            shown = await trio.to_thread.run_sync(page_of, other.proxy.admin_url)
+            assert f"Pulsarium proxy in front of {url}" in shown
+            assert f"Clients connect to <code>{other.proxy.service_url}</code>. Commands find it with" in shown
+            assert f"<code>--admin-url</code> <code>{other.proxy.admin_url}</code>." in shown
+            assert "<td>&lt;wire&gt;</td>" in shown
+            assert "<td>drop SEND of &lt;t&gt;</td>" in shown
+            with pytest.raises(Exception, match=r"/pulsarium/overview is not here.*ask `pulsarium admin topics stats"):
+                await call(other, "GET", "/pulsarium/overview")
+
+
+async def test_a_broker_that_has_died_leaves_the_page_of_the_proxy() -> None:
+    with socket.socket() as closed:  # bound, and nobody listens
+        closed.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}"
+        async with in_front_of("pulsar://127.0.0.1:1", url) as it:
+            shown = await trio.to_thread.run_sync(page_of, it.proxy.admin_url)
+    assert f"Pulsarium proxy in front of {url}, which does not answer (" in shown
+
+
+async def test_the_page_of_a_proxy_has_the_first_rows_of_a_long_table() -> None:
+    async with in_front_of("pulsar://127.0.0.1:1", None) as it:
+        for _ in range(MOST_ROWS + 1):
+            it.lab.faults.observe("SEND")
+        shown = await trio.to_thread.run_sync(page_of, it.proxy.admin_url)
+        assert shown.count("<tr><td>") == MOST_ROWS
+        assert f"Only the first {MOST_ROWS} are shown." in shown
+
+
+def page_of(url: str) -> str:
+    with urlopen(url) as answer:
+        text: str = answer.read().decode()
+    return text
+
+
+@asynccontextmanager
+async def without_routes() -> AsyncIterator[str]:
+    """Serve HTTP that knows no path, and yield its URL."""
+
+    async def answer(stream: trio.SocketStream) -> None:
+        async with stream:
+            await stream.receive_some()
+            await stream.send_all(b"HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+
+    async with trio.open_nursery() as nursery:
+        [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
+        nursery.start_soon(trio.serve_listeners, answer, [listener])
+        yield f"http://127.0.0.1:{listener.socket.getsockname()[1]}"
+        nursery.cancel_scope.cancel()
 
 
 async def test_http_goes_on_to_the_broker_and_lookups_lead_back_to_the_proxy() -> None:
@@ -94,6 +163,39 @@ async def test_a_page_of_a_stranger_reaches_neither_the_lab_nor_the_broker(path:
     async with behind() as it:
         assert await trio.to_thread.run_sync(status_of, it.proxy.admin_url, path, headers) == 403
         assert "stolen" not in await call(it, "GET", "/admin/v2/tenants")
+
+
+async def test_a_websocket_reaches_the_broker() -> None:
+    async with behind() as it, websocket(it) as (producer, consumer):
+        await consumer.open()
+        await producer.open()
+        await producer.send(message("hello"))
+        received = await consumer.frame()
+        assert text_of(received) == "hello"
+        await trio.aclose_forcefully(producer.stream)
+        await trio.aclose_forcefully(consumer.stream)
+
+
+async def test_a_page_of_a_stranger_opens_no_websocket() -> None:
+    async with behind() as it, websocket(it, Origin="https://evil.example") as (producer, _):
+        await producer.open()
+        assert producer.status == 403
+
+
+@asynccontextmanager
+async def websocket(it: Behind, **headers: str) -> AsyncIterator[list[Talk]]:
+    """Yield a producer and a consumer that have not sent their requests yet."""
+    place = urlsplit(it.proxy.admin_url)
+    async with AsyncExitStack() as stack:
+        yield [
+            Talk(
+                await stack.enter_async_context(await trio.open_tcp_stream(place.hostname or "", place.port or 0)),
+                path,
+                headers,
+                "localhost",
+            )
+            for path in (PRODUCER, CONSUMER)
+        ]
 
 
 async def test_a_name_of_the_proxy_that_is_allowed_is_answered() -> None:
@@ -158,20 +260,68 @@ async def test_both_sides_may_use_tls(tmp_path: Path) -> None:
     """A client speaks TLS with a proxy, which speaks TLS with the proxy of a broker."""
     authority = Authority(tmp_path)
     files = authority.sign("server")
-    to_clients, to_brokers = context_to_clients(files.certificate, files.key), context_to_brokers(authority.path)
-    async with behind(tls=ProxyTls(to_clients=to_clients)) as near:
-        assert near.proxy.service_url.startswith("pulsar+ssl://")
-        async with in_front_of(near.proxy.service_url, None, tls=ProxyTls(to_brokers, to_clients)) as it:
-            port = Upstream.of(it.proxy.service_url).port
-            stream = await trio.open_ssl_over_tcp_stream("localhost", port, ssl_context=to_brokers)
-            wire = Wire(stream)
-            await wire.connect()
-            await wire.producer()
-            await wire.publish(plain(b"x"))
-            await wire.subscribe(initialPosition=1)
-            await wire.flow()
-            assert (await wire.message()).payload == b"x"
-            await trio.aclose_forcefully(stream)
+    to_brokers = context_to_brokers(authority.path)
+    own: dict[str, Any] = {"tls_port": 0, "tls_cert": files.certificate, "tls_key": files.key}
+    async with (
+        behind(**own) as near,
+        in_front_of(str(near.proxy.service_url_tls), None, tls=ProxyTls(to_brokers), **own) as it,
+    ):
+        stream = await secured(str(it.proxy.service_url_tls), to_brokers)
+        wire = Wire(stream)
+        await wire.connect()
+        await wire.producer()
+        await wire.publish(plain(b"x"))
+        await wire.subscribe(initialPosition=1)
+        await wire.flow()
+        assert (await wire.message()).payload == b"x"
+        await trio.aclose_forcefully(stream)
+
+
+def test_a_proxy_takes_certificates_as_other_clients_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python 3.13 and later want extensions that many private authorities do not write."""
+    made = ssl.create_default_context()
+    made.verify_flags |= ssl.VERIFY_X509_STRICT
+    monkeypatch.setattr(ssl, "create_default_context", lambda **named: made)
+    assert not context_to_brokers().verify_flags & ssl.VERIFY_X509_STRICT
+
+
+async def secured(url: str, trust: ssl.SSLContext) -> trio.SSLStream[trio.SocketStream]:
+    place = Upstream.of(url)
+    return await trio.open_ssl_over_tcp_stream(place.host, place.port, ssl_context=trust)
+
+
+async def test_lookups_lead_to_https_and_to_both_ports_of_the_proxy(tmp_path: Path) -> None:
+    """The certificate and its key are one file."""
+    authority = Authority(tmp_path)
+    files = authority.sign("server")
+    files.certificate.write_bytes(files.certificate.read_bytes() + files.key.read_bytes())
+    trust = context_to_brokers(authority.path)
+    async with behind(tls_port=0, https_port=0, tls_cert=files.certificate) as it:
+
+        def asked(url: str | None) -> Mapping[str, Any]:
+            with urlopen(f"{url}{PATH}", context=trust if str(url).startswith("https") else None) as answer:
+                found: Mapping[str, Any] = json.load(answer)
+            return found
+
+        secure = await trio.to_thread.run_sync(asked, it.proxy.admin_url_tls)
+        assert (secure["httpUrl"], secure["httpUrlTls"]) == (it.proxy.admin_url, it.proxy.admin_url_tls)
+        assert await trio.to_thread.run_sync(asked, it.proxy.admin_url) == secure
+        stream = await secured(secure["brokerUrlTls"], trust)
+        await Wire(stream).connect()
+        await trio.aclose_forcefully(stream)
+        await (await it.dial(secure["brokerUrl"])).connect()
+
+
+async def test_a_lookup_names_the_proxy_as_its_client_does() -> None:
+    async with behind() as it:
+        url = it.proxy.admin_url.replace("127.0.0.1", "localhost")
+        found = await trio.to_thread.run_sync(Http(url).call, "GET", PATH)
+        assert (found["httpUrl"], Upstream.of(found["brokerUrl"]).host) == (url, "localhost")
+
+
+async def test_a_proxy_without_https_names_none() -> None:
+    async with behind() as it:
+        assert (await call(it, "GET", PATH))["httpUrlTls"] is None
 
 
 async def test_a_broker_that_may_be_production_gets_no_fault_without_consent() -> None:
@@ -183,28 +333,60 @@ async def test_a_broker_that_may_be_production_gets_no_fault_without_consent() -
         it.lab.faults.add(Drop(), "SEND")
 
 
-async def test_a_slow_client_holds_its_broker_back() -> None:
-    """The proxy holds no more than its buffers: the broker's socket fills, and the rest stays in the broker."""
-    sent = 0
+@pytest.mark.parametrize("by", ["client", "broker"])
+async def test_a_reset_is_passed_on_as_a_reset(by: str) -> None:
+    async with two_sides() as sides:
+        one, other = (sides.client, sides.broker) if by == "client" else (sides.broker, sides.client)
+        await one.send_all(PING)
+        assert await other.receive_some() == PING
+        await reset(one)
+        assert await met_reset(other)
 
-    async def talks(stream: trio.SocketStream) -> None:
-        nonlocal sent
-        with suppress(trio.BrokenResourceError):
-            while True:
-                await stream.send_all(bytes(1 << 16))
-                sent += 1 << 16
 
-    with trio.fail_after(HANGS):
-        async with trio.open_nursery() as nursery:
-            [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
-            nursery.start_soon(trio.serve_listeners, talks, [listener])
-            url = f"pulsar://127.0.0.1:{listener.socket.getsockname()[1]}"
-            async with in_front_of(url, None) as it:
-                await it.dial()
-                await until(lambda: sent > 1 << 16)
-                await trio.testing.wait_all_tasks_blocked(0.2)
-                assert sent < 64 << 20
-            nursery.cancel_scope.cancel()
+async def test_a_reset_that_a_write_meets_is_passed_on() -> None:
+    """The client is read no more, because it does not read. After the write, a read meets a plain end."""
+    async with two_sides() as sides:
+        copied = sides.it.lab.faults.add(Duplicate(100), "MESSAGE")
+        place = pb.MessageIdData(ledgerId=1, entryId=1)
+        await sides.broker.send_all(frame_of(Type.MESSAGE, bytes(MB), consumer_id=1, message_id=place))
+        await until(lambda: copied.hits)
+        await sides.client.send_all(PING)
+        assert await sides.broker.receive_some() == PING
+        await reset(sides.client)
+        assert await met_reset(sides.broker)
+
+
+async def reset(side: trio.SocketStream) -> None:
+    side.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
+    await side.aclose()
+
+
+async def met_reset(side: trio.SocketStream) -> bool:
+    """Read to the end of a connection, and return whether it is a reset."""
+    try:
+        while await side.receive_some():
+            pass
+    except trio.BrokenResourceError as error:
+        return isinstance(error.__cause__, ConnectionResetError)
+    return False
+
+
+async def test_a_proxy_without_a_file_descriptor_for_brokers_says_so_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def full(*_: object) -> None:
+        each = OSError(errno.EMFILE, "Too many open files")
+        raise OSError("all attempts failed") from ExceptionGroup("all attempts failed", [each])
+
+    async with behind() as it:
+        monkeypatch.setattr(proxy, "dial", full)
+        for _ in range(2):
+            wire = await it.dial()
+            assert await wire.stream.receive_some(1) == b""
+        monkeypatch.undo()
+        await it.connect()
+    [warning] = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    assert "raise the limit of open files, or close connections" in warning
 
 
 @pytest.mark.parametrize(
@@ -221,3 +403,51 @@ async def test_a_slow_client_holds_its_broker_back() -> None:
 )
 def test_which_brokers_look_like_those_of_a_test(url: str, private: bool) -> None:
     assert Upstream.of(url).looks_like_a_test is private
+
+
+async def test_a_client_at_the_wrong_port_of_another_broker_is_told_of_that_port(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with behind() as near:
+        assert near.broker is not None
+        other_name = near.broker.service_url.replace("127.0.0.1", "localhost")
+        async with in_front_of(other_name, near.broker.admin_url) as it:
+            url = (await call(it, "GET", PATH))["brokerUrl"]
+            assert url != it.proxy.service_url
+            stream = (await it.dial(url)).stream
+            await stream.send_all(b"\x16\x03\x01\x00\x05hello")
+            await stream.aclose()
+            await until(lambda: f"TLS came to {url}, " in caplog.text)
+
+
+WRONG_PORTS = {
+    "the broker's port is for TLS": (b"\x15\x03\x03\x00\x02\x02\x50", b"", "name it as pulsar+ssl://HOST:PORT"),
+    "the broker says nothing": (b"", b"", "name it as pulsar+ssl://HOST:PORT"),
+    "the client uses TLS": (b"", b"\x16\x03\x01\x00\x05hello", "TLS came to pulsar://127.0.0.1:"),
+    "the client speaks HTTP": (b"", b"GET / HTTP/1.1\r\n\r\n", "HTTP is answered at http://127.0.0.1:"),
+}
+
+
+@pytest.mark.parametrize(("of_broker", "of_client", "said"), WRONG_PORTS.values(), ids=WRONG_PORTS)
+async def test_a_side_at_a_wrong_port_is_told_of_once(
+    of_broker: bytes, of_client: bytes, said: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def broker(stream: trio.SocketStream) -> None:
+        await stream.receive_some(1000)
+        await stream.send_all(of_broker)
+
+    async with trio.open_nursery() as nursery:
+        [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
+        nursery.start_soon(trio.serve_listeners, broker, [listener])
+        async with in_front_of(f"pulsar://127.0.0.1:{listener.socket.getsockname()[1]}", None) as it:
+            for _ in range(2):
+                stream = (await it.dial()).stream
+                await stream.send_all(of_client or frame_of(Type.CONNECT, client_version="test"))
+                with suppress(trio.BrokenResourceError):
+                    while await stream.receive_some(1000):
+                        pass
+                await trio.aclose_forcefully(stream)
+            await until(lambda: not it.lab.taps.connections.all())
+        nursery.cancel_scope.cancel()
+    assert caplog.text.count("a connection ended before the broker answered") == 1
+    assert said in caplog.text

@@ -17,7 +17,6 @@ from pulsarium.broker.lab.masks import Mask
 from pulsarium.broker.model.compaction.compacted import CompactedLedger
 from pulsarium.broker.model.compaction.record import CompactionRecord
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.server import open_core
 from pulsarium.broker.storage import snapshot
 from pulsarium.broker.storage.interface import StorageError
@@ -299,8 +298,7 @@ async def test_a_compacted_ledger_whose_name_is_on_its_way_to_the_store(either: 
     await wire.publish(*[plain(b"%d" % number, partition_key="k") for number in range(5)])
 
     def compaction() -> CompactionRecord:
-        topic = either.broker.topics.find(TopicName.parse(TOPIC))
-        assert isinstance(topic, PersistentTopic)
+        topic = either.topic()
         topic.compaction.trigger()
         return topic.log.compaction
 

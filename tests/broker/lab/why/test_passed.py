@@ -10,8 +10,8 @@ from pulsarium.broker.model.subscription.skip import skip, skip_all
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.lab.why.asking import entries, why
-from tests.broker.model.dispatch.sharing import got, joined, subscription
-from tests.broker.model.upkeep.policed import fresh, set_policies, topic_of
+from tests.broker.model.dispatch.sharing import got, joined
+from tests.broker.model.upkeep.policed import fresh, set_policies
 from tests.broker.wire import TOPIC, Bed, Exclusive, Failover, KeyShared, Latest, Shared, Type, Wire, plain, serving
 
 
@@ -53,7 +53,7 @@ async def test_messages_that_all_expired_are_named(bed: Bed, sender: Wire) -> No
     await joined(bed, "c", permits=0)
     (position,) = await sender.publish(fresh(bed.broker, b"0", age=100))
     set_policies(bed.broker, message_ttl_in_seconds=60)
-    topic_of(bed.broker).check_ttl()
+    bed.topic().check_ttl()
     found = why(bed)
     assert (found.details["lastReason"], found.details["moves"][0]["through"]) == ("expired", str(position))
     assert "TTL or a request to expire messages went past it" in found.text
@@ -65,7 +65,7 @@ async def test_acknowledgements_behind_skipped_messages_do_not_hide_that_some_we
 ) -> None:
     wire = await joined(bed, "c", type=Shared)
     sent = await sender.publish(*entries(3))
-    skip(subscription(bed), 2)
+    skip(bed.subscription(), 2)
     await got(wire)
     await wire.ack(sent[2])
     assert why(bed).text.startswith(
@@ -80,7 +80,7 @@ async def test_what_came_before_a_restart_is_not_called_acknowledged(tmp_path: P
         await wire.producer()
         await wire.subscribe(type=Shared)
         (before,) = await wire.publish(plain(b"0"))
-        skip_all(subscription(bed))
+        skip_all(bed.subscription())
     async with serving(data=tmp_path) as bed:
         bed.broker.topics.find(TopicName.parse(TOPIC))
         assert why(bed).details["lastReason"] == "passed"

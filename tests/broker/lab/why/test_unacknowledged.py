@@ -10,7 +10,7 @@ from pulsarium.broker.model.subscription.loops import LOOP, MOST_LOOPS, Redelive
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.lab.why.asking import entries, why
-from tests.broker.model.dispatch.sharing import got, joined, subscription
+from tests.broker.model.dispatch.sharing import got, joined
 from tests.broker.wire import TOPIC, Bed, Earliest, Exclusive, Latest, Shared, Type, Wire, plain
 
 
@@ -41,7 +41,7 @@ async def test_a_message_that_is_acknowledged_after_all_is_in_no_loop(bed: Bed, 
     (poison,) = await sender.publish(*entries(1))
     await return_again(wire, LOOP, poison)
     await wire.ack(poison)
-    assert redelivery_loop(subscription(bed)) is None
+    assert redelivery_loop(bed.subscription()) is None
     assert why(bed).reason == "caught-up"
 
 
@@ -49,21 +49,21 @@ async def test_a_few_redeliveries_are_no_loop(bed: Bed, sender: Wire) -> None:
     wire = await joined(bed, "worker-1", type=Shared)
     (position,) = await sender.publish(*entries(1))
     await return_again(wire, LOOP - 1, position)
-    assert redelivery_loop(subscription(bed)) is None
+    assert redelivery_loop(bed.subscription()) is None
 
 
 async def test_an_exclusive_consumer_that_goes_back_each_time_is_in_a_loop(bed: Bed, sender: Wire) -> None:
     wire = await joined(bed, "worker-1", type=Exclusive)
     first, second = await sender.publish(*entries(2))
     await return_again(wire, LOOP)
-    assert redelivery_loop(subscription(bed)) == (first, LOOP + 1, "worker-1")
+    assert redelivery_loop(bed.subscription()) == (first, LOOP + 1, "worker-1")
     await wire.ack(first)
     await got(wire)
-    assert redelivery_loop(subscription(bed)) is None
+    assert redelivery_loop(bed.subscription()) is None
     await return_again(wire, LOOP - 1)
-    assert redelivery_loop(subscription(bed)) is None
+    assert redelivery_loop(bed.subscription()) is None
     await return_again(wire, 1)
-    assert redelivery_loop(subscription(bed)) == (second, LOOP + 1, "worker-1")
+    assert redelivery_loop(bed.subscription()) == (second, LOOP + 1, "worker-1")
 
 
 def test_only_some_loops_are_known_at_a_time() -> None:

@@ -21,8 +21,8 @@ from tests.broker.compacted import Retained, compacted
 from tests.broker.held import HeldStorage
 from tests.broker.lab.why.asking import entries, why
 from tests.broker.loopback import until
-from tests.broker.model.dispatch.sharing import got, joined, keyed, sticky, subscription
-from tests.broker.model.upkeep.policed import fresh, set_policies, topic_of
+from tests.broker.model.dispatch.sharing import got, joined, keyed, sticky
+from tests.broker.model.upkeep.policed import fresh, set_policies
 from tests.broker.wall import Wall
 from tests.broker.web.admin.rest import TOPICS, rest_of
 from tests.broker.wire import (
@@ -56,7 +56,7 @@ async def test_a_subscription_without_a_consumer_is_the_reason(bed: Bed, wire: W
 
 
 async def test_a_subscription_that_nobody_ever_used(bed: Bed, wire: Wire, sender: Wire) -> None:
-    topic_of(bed.broker).subscribe("sub", earliest=True)
+    bed.topic().subscribe("sub", earliest=True)
     (position,) = await sender.publish(plain(b"0"))
     assert why(bed, position).reason == "no-consumer"
 
@@ -241,7 +241,7 @@ async def test_entries_that_are_read_back_from_disk() -> None:
     async with serving(Config(managedLedgerCacheSizeMB=0), storage=store) as bed:
         sender = await bed.connect()
         await sender.producer()
-        topic_of(bed.broker).subscribe("sub", earliest=True)
+        bed.topic().subscribe("sub", earliest=True)
         (position,) = await sender.publish(plain(b"0"))
         await sender.publish(plain(b"1"))
         store.holding_reads = True
@@ -404,7 +404,7 @@ async def test_a_move_over_an_acknowledged_message_leaves_open_which_messages_a_
     await wire.flow()
     sent = await sender.publish(*entries(3))
     await wire.ack(sent[1])
-    skip_all(subscription(bed))
+    skip_all(bed.subscription())
     assert why(bed, sent[0]).text.endswith("; unless a consumer had acknowledged it before")
     assert "unless" in why(bed, sent[1]).text
 
@@ -414,7 +414,7 @@ async def test_a_seek_to_the_past_leaves_the_reasons_of_what_it_does_not_give_ba
 ) -> None:
     await wire.subscribe(type=Shared)
     sent = await sender.publish(*entries(3))
-    skip(subscription(bed), 2)
+    skip(bed.subscription(), 2)
     await wire.ask(Type.SEEK, consumer_id=0, message_id=message_id(sent[1]))
     assert [why(bed, position).reason for position in sent] == ["skipped", "no-consumer", "no-consumer"]
 
@@ -423,7 +423,7 @@ async def test_an_expired_message_shows_when_it_expired(bed: Bed, wire: Wire, se
     await wire.subscribe()
     (position,) = await sender.publish(fresh(bed.broker, b"0", age=100))
     set_policies(bed.broker, message_ttl_in_seconds=60)
-    topic_of(bed.broker).check_ttl()
+    bed.topic().check_ttl()
     found = why(bed, position)
     assert (found.reason, found.details["by"]) == ("expired", "TTL or a request to expire messages")
     assert found.details["at"].startswith("20")
@@ -432,12 +432,12 @@ async def test_an_expired_message_shows_when_it_expired(bed: Bed, wire: Wire, se
 async def test_a_skipped_message_shows_the_request_that_skipped_it(bed: Bed, wire: Wire, sender: Wire) -> None:
     await wire.subscribe(type=Shared)
     sent = await sender.publish(*entries(4))
-    skip(subscription(bed), 1)
+    skip(bed.subscription(), 1)
     assert why(bed, sent[0]).reason == "skipped"
     assert why(bed, sent[1]).reason == "no-permits"
-    Skip(subscription(bed), [SkipEntry(*sent[1])]).apply()
+    Skip(bed.subscription(), [SkipEntry(*sent[1])]).apply()
     assert why(bed, sent[1]).reason == "acknowledged"
-    skip_all(subscription(bed))
+    skip_all(bed.subscription())
     assert (why(bed, sent[3]).reason, why(bed, sent[3]).details["through"]) == ("skipped", str(sent[3]))
 
 
@@ -485,7 +485,7 @@ async def test_acknowledged_before_a_restart(tmp_path: Path) -> None:
             "the subscription passed it before the topic was loaded; the broker does not remember how",
         )
         assert why(bed, sent[1]).reason == "no-consumer"
-        skip_all(subscription(bed))
+        skip_all(bed.subscription())
         assert why(bed, sent[1]).reason == "skipped"
 
 
@@ -500,12 +500,12 @@ async def test_trimmed_before_a_restart(tmp_path: Path) -> None:
         await other.producer()
         await other.subscribe()
         await other.publish(plain(b"1"))
-        skip_all(subscription(bed))
-        ledgers = topic_of(bed.broker).ledger.ledgers
+        skip_all(bed.subscription())
+        ledgers = bed.topic().ledger.ledgers
         await until(lambda: position.ledger_id not in ledgers)
     async with serving(data=tmp_path) as bed:
         bed.broker.topics.find(TopicName.parse(TOPIC))
-        assert position.ledger_id not in topic_of(bed.broker).ledger.ledgers
+        assert position.ledger_id not in bed.topic().ledger.ledgers
         found = why(bed, position)
         assert (found.reason, found.details["trimmed"]) == ("passed", True)
 
@@ -531,7 +531,7 @@ async def test_why_explains_part_of_a_batch(bed: Bed, wire: Wire, sender: Wire) 
 
 async def test_a_message_that_compaction_dropped_is_named(bed: Bed, wire: Wire, sender: Wire) -> None:
     sent = await sender.publish(plain(b"0", partition_key="k"), plain(b"1", partition_key="k"))
-    compacted(topic_of(bed.broker), Retained(sent[1], {sent[1]: plain(b"1", partition_key="k")}))
+    compacted(bed.topic(), Retained(sent[1], {sent[1]: plain(b"1", partition_key="k")}))
     await wire.subscribe(read_compacted=True, initialPosition=Earliest)
     await wire.flow()
     assert await wire.payloads(1) == [b"1"]
@@ -571,10 +571,10 @@ async def test_a_message_of_a_trimmed_ledger_shows_that_the_ledger_is_gone(bed: 
     bed.broker.topics.unload(TopicName.parse(TOPIC))  # begins another ledger
     other = await bed.connect()
     await other.subscribe()
-    skip_all(subscription(bed))
+    skip_all(bed.subscription())
     await other.alive()
     found = why(bed, position)
-    assert position.ledger_id not in topic_of(bed.broker).ledger.ledgers
+    assert position.ledger_id not in bed.topic().ledger.ledgers
     assert (found.reason, found.details["trimmed"]) == ("skipped", True)
 
 
@@ -607,9 +607,9 @@ async def test_why_names_the_next_message(bed: Bed, sender: Wire) -> None:
 async def test_the_next_one_that_was_not_acknowledged_without_being_read(bed: Bed, sender: Wire) -> None:
     await joined(bed, "c", type=Shared, permits=0)
     sent = await sender.publish(*entries(4))
-    Skip(subscription(bed), [SkipEntry(*sent[0]), SkipEntry(*sent[1])]).apply()
+    Skip(bed.subscription(), [SkipEntry(*sent[0]), SkipEntry(*sent[1])]).apply()
     assert why(bed).details["messageId"] == str(sent[2])
-    Skip(subscription(bed), [SkipEntry(*sent[3])]).apply()
+    Skip(bed.subscription(), [SkipEntry(*sent[3])]).apply()
     assert why(bed).details["messageId"] == str(sent[2])
 
 
@@ -628,7 +628,7 @@ async def test_the_next_message_behind_those_that_were_skipped(bed: Bed, sender:
     sent = await sender.publish(*entries(3))
     await got(wire)
     await wire.ask(Type.CLOSE_CONSUMER, consumer_id=0)
-    skip(subscription(bed), 1)
+    skip(bed.subscription(), 1)
     assert (why(bed).reason, why(bed).details["messageId"]) == ("no-permits", str(sent[1]))
 
 
@@ -636,9 +636,9 @@ async def test_the_next_delayed_one_behind_one_that_was_skipped(bed: Bed, sender
     await joined(bed, "c", type=Shared)
     due = bed.broker.clock.now_ms() + 3_600_000
     sent = [(await sender.publish(plain(b"0", deliver_at_time=due + number * 10_000)))[0] for number in range(2)]
-    skip(subscription(bed), 1)
+    skip(bed.subscription(), 1)
     assert (why(bed).reason, why(bed).details["messageId"]) == ("delayed", str(sent[1]))
-    skip(subscription(bed), 1)
+    skip(bed.subscription(), 1)
     assert why(bed).reason == "caught-up"
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from copy import deepcopy
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -16,13 +15,12 @@ from pulsarium.broker.model.compaction import compaction as run
 from pulsarium.broker.model.compaction.compacted import CompactedLedger
 from pulsarium.broker.model.compaction.compactor import Compactable, TopicReader, TwoPhaseCompactor
 from pulsarium.broker.model.compaction.raw import RawMessage
-from pulsarium.broker.model.compaction.record import LEDGER_PROPERTY
+from pulsarium.broker.model.compaction.record import LEDGER_PROPERTY, CompactionRecord
 from pulsarium.broker.model.errors import NamingError, NotAllowedError
-from pulsarium.broker.model.ledger.ledger import EntryCache
+from pulsarium.broker.model.ledger.ledger import EntryCache, Ledger
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.topic.persistent import PersistentTopic
-from pulsarium.broker.net import slices
-from pulsarium.broker.storage.interface import Batch
+from pulsarium.broker.storage.interface import Batch, Done
 from pulsarium.proto.entry import parse_broker_metadata, parse_metadata, payload_of
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.special_names import COMPACTION_CURSOR
@@ -47,8 +45,9 @@ from tests.broker.wire import Bed, batch_of, plain, serving
 
 @pytest.fixture
 def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let other tasks run after each step of a compaction."""
-    monkeypatch.setattr(slices, "SLICE", 0)
+    """Pause, and let other tasks run, after each step of a compaction."""
+    monkeypatch.setattr(run, "TURN", 0)
+    monkeypatch.setattr(run, "TURNS", 1)
 
 
 @pytest.mark.req("B-32", "S429-10", "S429-31")
@@ -180,6 +179,26 @@ async def test_others_publish_while_a_topic_is_compacted(autojump_clock: object,
 
 
 @pytest.mark.trio
+async def test_others_publish_between_two_pauses_of_a_compaction(
+    autojump_clock: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "TURN", 0)
+    monkeypatch.setattr(run, "TURNS", 1000)
+    async with broker_on() as broker:
+        topic = topic_of(broker)
+        publish(broker, *(single(f"k{number % 10}", b"%d" % number) for number in range(50)))
+        topic.compaction.trigger()
+        await trio.sleep(run.PAUSE)
+        begun, published = trio.current_time(), 0
+        while topic.compaction.status == "RUNNING" and published < 1000:
+            publish(broker, single("other", b"x"))
+            published += 1
+            await trio.lowlevel.checkpoint()
+        assert (topic.compaction.status, trio.current_time()) == ("SUCCESS", begun)
+        assert published > 100  # each step let other tasks run
+
+
+@pytest.mark.trio
 async def test_the_compacted_ledger_survives_restart_and_unloading(autojump_clock: object) -> None:
     storage = HeldStorage()
     async with broker_on(storage) as broker:
@@ -223,17 +242,11 @@ class Snapshots(HeldStorage):
 
     def __init__(self) -> None:
         super().__init__()
-        self.taken: list[tuple[dict[int, dict[int, bytes]], dict[str, bytes]]] = []
+        self.taken: list[HeldStorage] = []
 
     def _keep(self, batch: Batch) -> None:
         super()._keep(batch)
-        self.taken.append((deepcopy(self.entries), dict(self.metadata)))
-
-    def killed(self) -> Iterator[HeldStorage]:
-        for entries, metadata in self.taken:
-            left = HeldStorage()
-            left.entries, left.metadata = deepcopy(entries), dict(metadata)
-            yield left
+        self.taken.append(self.left_behind())
 
 
 def no_orphans(storage: HeldStorage, topic: PersistentTopic) -> None:
@@ -263,7 +276,7 @@ async def test_a_broker_killed_after_any_commit_has_the_old_or_the_new_compactio
         no_orphans(storage, topic_of(broker))
     assert len(storage.taken) > 5
     seen = []
-    for left in storage.killed():
+    for left in storage.taken:
         async with broker_on(left) as broker:
             topic = topic_of(broker)
             compacted = topic.compaction.compacted
@@ -473,6 +486,42 @@ async def test_a_failing_engine_leaves_the_topic_as_it_was(bed: Bed) -> None:
     compaction.compactor = TwoPhaseCompactor()
     await compact(topic)
     assert (compaction.status, compaction.error) == ("SUCCESS", "")
+
+
+@pytest.mark.trio
+async def test_a_run_that_ends_while_a_commit_is_pending_is_adopted_once(
+    autojump_clock: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage, calls, adopted = HeldStorage(), list[Callable[[], None]](), list[Ledger]()
+    adopt = CompactionRecord.adopt
+
+    class Waiting(TwoPhaseCompactor):
+        def compact(self, reader: Any, writer: Any, ready: Any, **options: Any) -> Iterator[bool]:
+            yield from super().compact(reader, writer, ready, **options)
+            storage.holding = True
+            calls.append(ready)
+            yield True
+
+    def watched(record: CompactionRecord, ledger: Ledger, horizon: Position, done: Done) -> None:
+        adopted.append(ledger)
+        adopt(record, ledger, horizon, done)
+
+    monkeypatch.setattr(CompactionRecord, "adopt", watched)
+    async with broker_on(storage) as broker:
+        topic = topic_of(broker)
+        publish(broker, single("a", b"1"), single("b", b"1"))
+        topic.compaction.compactor = Waiting()
+        topic.compaction.trigger()
+        await trio.sleep(1)
+        earlier = len(storage.waiting)
+        calls[0]()
+        await trio.sleep(1)
+        storage.release(earlier)
+        await trio.sleep(1)
+        storage.release()
+        await trio.sleep(1)
+        assert (topic.compaction.status, len(adopted)) == ("SUCCESS", 1)
+        assert view(topic) == [("a", b"1"), ("b", b"1")]
 
 
 @pytest.mark.trio

@@ -7,31 +7,23 @@ from typing import Any
 
 from pulsarium.broker.model.dispatch.key_shared import KeySharedDispatcher
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.subscription.reasons import Reason
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from pulsarium.proto.topic_name import TopicName
-from tests.broker.wire import TOPIC, Bed, Earliest, KeyShared, Message, Type, Wire, plain
-
-
-def subscription(bed: Bed, name: str = "sub") -> PersistentSubscription:
-    found = bed.broker.topics.find(TopicName.parse(TOPIC)).subscriptions[name]
-    assert isinstance(found, PersistentSubscription)
-    return found
+from tests.broker.wire import Bed, Earliest, KeyShared, Message, Type, Wire, plain
 
 
 def reason(bed: Bed) -> Reason:
     """Return why the subscription delivers no more messages."""
-    return subscription(bed).reason
+    return bed.subscription().reason
 
 
 def why(bed: Bed, position: Position) -> Reason:
     """Return why the subscription does not deliver this entry."""
-    return subscription(bed).why(position)
+    return bed.subscription().why(position)
 
 
 def dispatcher(bed: Bed) -> KeySharedDispatcher:
-    found = subscription(bed).dispatcher
+    found = bed.subscription().dispatcher
     assert isinstance(found, KeySharedDispatcher)
     return found
 

@@ -7,7 +7,7 @@ from unittest.mock import patch
 import pytest
 
 from pulsarium.broker.model.dispatch.key_shared import KeySharedDispatcher
-from pulsarium.broker.model.subscription.base import INT_MAX
+from pulsarium.proto.numbers import INT_MAX
 from tests.broker.model.dispatch.clients import FakeClient, Loud, Stand
 from tests.broker.wire import Exclusive, Failover, KeyShared, Shared, plain
 

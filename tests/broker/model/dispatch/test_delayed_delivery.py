@@ -8,7 +8,7 @@ import trio
 from pulsarium.broker.config import Config
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.reasons import Reason
-from tests.broker.model.dispatch.sharing import got, joined, payloads, subscription, why
+from tests.broker.model.dispatch.sharing import got, joined, payloads, why
 from tests.broker.wall import Wall
 from tests.broker.wire import Bed, Exclusive, Failover, KeyShared, Shared, Wire, batch_of, plain
 
@@ -103,7 +103,7 @@ async def test_a_batch_waits_as_a_whole(bed: Bed, sender: Wire) -> None:
 async def test_a_delayed_message_acknowledged_before_its_time_is_not_delivered(bed: Bed, sender: Wire) -> None:
     wire = await joined(bed, "c", type=Shared)
     await sender.publish(*[in_ms(bed, 5000, b"%d" % number) for number in range(2)])
-    (ledger,) = subscription(bed).topic.ledger.ledgers
+    (ledger,) = bed.subscription().topic.ledger.ledgers
     await wire.ack(Position(ledger, 0))
     assert (await wire.message()).payload == b"1"
     await wire.quiet(20)

@@ -17,7 +17,7 @@ from pulsarium.broker.config import PIP, PULSAR_4_2, Config, Profile
 from pulsarium.broker.model.dispatch.sharing import SharingDispatcher
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.reasons import Reason
-from tests.broker.model.dispatch.sharing import joined, subscription, why
+from tests.broker.model.dispatch.sharing import joined, why
 from tests.broker.wire import Bed, Message, Shared, Wire, plain, serving
 
 BOUNDARY_MS = 4096
@@ -148,7 +148,7 @@ async def test_a_policy_that_ends_delays_leaves_no_alarm_behind(autojump_clock: 
         delays = {**policies["delayed_delivery_policies"], "active": False}
         metadata.put_namespace("public/default", {**policies, "delayed_delivery_policies": delays})
         assert await on.next() == (b"x", 0)
-        dispatcher = subscription(bed).dispatcher
+        dispatcher = bed.subscription().dispatcher
         assert isinstance(dispatcher, SharingDispatcher)
         assert dispatcher.delayed._alarm is None
 

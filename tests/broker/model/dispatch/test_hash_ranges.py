@@ -6,7 +6,7 @@ import pytest
 
 from pulsarium.broker.model.subscription.reasons import Reason
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.broker.model.dispatch.sharing import got, joined, payloads, sticky, subscription, why
+from tests.broker.model.dispatch.sharing import got, joined, payloads, sticky, why
 from tests.broker.wire import TOPIC, Bed, Exclusive, Failover, KeyShared, Message, Shared, Wire, plain
 
 KEYS = [f"k{number}" for number in range(12)]
@@ -57,8 +57,8 @@ async def test_filtered_messages_cost_no_permits_and_stay_in_the_backlog(bed: Be
     assert numbers(await got(reader)) == LOW[:5]
     await reader.flow(5)
     assert numbers(await got(reader)) == LOW[5:]
-    assert subscription(bed).cursor.backlog() == 12
-    assert next(iter(subscription(bed).consumers)).permits == 2
+    assert bed.subscription().cursor.backlog() == 12
+    assert next(iter(bed.subscription().consumers)).permits == 2
 
 
 async def test_hash_ranges_need_no_sticky_mode_and_may_have_a_gap(bed: Bed, sender: Wire) -> None:

@@ -8,11 +8,13 @@ import pytest
 from trio.testing import MockClock
 
 from pulsarium.broker.config import Config
+from pulsarium.broker.config.profile import PULSAR_3_0
 from pulsarium.broker.model.dispatch.key_shared import RecentlyJoinedDispatcher
 from pulsarium.broker.model.subscription.reasons import Reason
-from tests.broker.model.dispatch.sharing import dispatcher, got, joined, keyed, payloads, why
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.broker.model.dispatch.sharing import dispatcher, got, joined, keyed, payloads, sticky, why
 from tests.broker.web.admin.rest import TOPICS, rest_of
-from tests.broker.wire import Bed, Wire, serving
+from tests.broker.wire import Bed, Wire, plain, serving
 
 KEYS = [f"key-{number}" for number in range(10)]
 MOVED = {"key-0", "key-1", "key-6", "key-8"}  # they move from c0 to c1 when c1 joins, as on a real broker
@@ -97,3 +99,36 @@ async def test_a_consumer_that_joins_waits_for_nothing_when_all_is_acknowledged(
     new = await joined(classic, "c1")
     await sender.publish(*keyed(KEYS))
     assert len(await got(new)) == len(MOVED)
+
+
+@pytest.fixture
+async def of_3_0(autojump_clock: MockClock) -> AsyncIterator[Bed]:
+    config = Config(subscriptionKeySharedUseClassicPersistentImplementation=True)
+    async with serving(config, profile=PULSAR_3_0) as bed:
+        yield bed
+
+
+async def test_entries_without_a_key_go_to_one_consumer_of_3_0(of_3_0: Bed) -> None:
+    consumers = [await joined(of_3_0, f"c{number}") for number in range(3)]
+    sender = await of_3_0.connect()
+    await sender.producer()
+    await sender.publish(*(plain(f"{number}".encode()) for number in range(20)))
+    assert [len(await got(consumer)) for consumer in consumers] == [20, 0, 0]  # c0 has them on a real broker too
+
+
+async def test_consumers_of_3_0_may_ask_for_different_modes(of_3_0: Bed) -> None:
+    await joined(of_3_0, "c0")
+    await joined(of_3_0, "c1", keySharedMeta=sticky((0, 99)))
+    await joined(of_3_0, "c2", keySharedMeta={"keySharedMode": pb.AUTO_SPLIT, "allowOutOfOrderDelivery": True})
+    assert dispatcher(of_3_0).mode == pb.AUTO_SPLIT
+
+
+async def test_stats_of_3_0_have_no_fields_of_later_releases(of_3_0: Bed) -> None:
+    await joined(of_3_0, "c0")
+    of_topic = await rest_of(of_3_0).get(f"{TOPICS}/t/stats")
+    shown = of_topic["subscriptions"]["sub"]
+    later = {"msgExpired", "drainingHashesCount", "dispatchThrottledMsgEventsByTopicLimit"}
+    assert later.isdisjoint(shown)
+    assert "lastPublishTimeStamp" not in of_topic
+    assert {"firstConsumedFlowTimestamp", "keyHashRangeArrays", "drainingHashes"}.isdisjoint(shown["consumers"][0])
+    assert "consumersAfterMarkDeletePosition" in shown

@@ -8,7 +8,7 @@ import pytest
 
 from pulsarium.broker.config import Config
 from pulsarium.broker.model.subscription.reasons import Reason
-from tests.broker.model.dispatch.sharing import got, joined, payloads, reason, subscription
+from tests.broker.model.dispatch.sharing import got, joined, payloads, reason
 from tests.broker.wire import Bed, Exclusive, KeyShared, Shared, Wire, batch_of, plain
 
 NAMESPACE = "public/default"
@@ -41,7 +41,7 @@ async def test_permits_that_come_meanwhile_count_later(bed: Bed, sender: Wire) -
     assert len(await got(wire)) == 4
     await wire.flow(3)
     assert await got(wire) == []
-    consumer = next(iter(subscription(bed).consumers))
+    consumer = next(iter(bed.subscription().consumers))
     assert (consumer.permits, consumer.blocked_permits, consumer.blocked) == (0, 3, True)
     await wire.ack(*positions[:4])
     assert await payloads(wire) == [b"4", b"5", b"6"]
@@ -61,7 +61,7 @@ async def test_a_batch_may_go_over_the_limit(bed: Bed, sender: Wire) -> None:
     wire = await joined(bed, "c", type=Shared)
     await sender.publish(*[batch_of(b"a", b"b", b"c")] * 3, num_messages=3)
     assert len(await got(wire)) == 2
-    assert next(iter(subscription(bed).consumers)).unacked == 6
+    assert next(iter(bed.subscription().consumers)).unacked == 6
 
 
 @pytest.mark.req("B-06")

@@ -14,7 +14,7 @@ from pulsarium.broker.model.ledger.managed_ledger import LedgerFencedError, Mana
 from pulsarium.broker.model.ledger.position import LATEST, Position
 from pulsarium.proto.generated import MLDataFormats_pb2 as ml
 from tests.broker.held import HeldStorage
-from tests.broker.model.stores import NAME, Heard, Publisher, append, cluster_of, heard, read_all
+from tests.broker.model.stores import NAME, Publisher, append, cluster_of, heard, read_all
 
 
 @pytest.fixture
@@ -22,16 +22,6 @@ async def store() -> HeldStorage:
     store = HeldStorage()
     store.holding = True
     return store
-
-
-@pytest.fixture
-async def cluster(store: HeldStorage) -> Cluster:
-    return cluster_of(store, managedLedgerMaxEntriesPerLedger=3, managedLedgerMinLedgerRolloverTimeMinutes=0)
-
-
-@pytest.fixture
-async def ledger(cluster: Cluster) -> ManagedLedger:
-    return ManagedLedger(NAME, cluster, listener=Heard())
 
 
 @pytest.fixture
@@ -49,9 +39,7 @@ def keep_all(store: HeldStorage, cluster: Cluster) -> None:
 
 
 def after_a_crash(store: HeldStorage) -> list[bytes]:
-    crashed = HeldStorage()
-    crashed.entries, crashed.metadata = store.entries, store.metadata
-    return [entry for _, entry in read_all(ManagedLedger(NAME, cluster_of(crashed)))]
+    return [entry for _, entry in read_all(ManagedLedger(NAME, cluster_of(store.left_behind())))]
 
 
 def named(store: HeldStorage, ledger: ManagedLedger) -> list[int]:

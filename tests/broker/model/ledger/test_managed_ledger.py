@@ -20,24 +20,9 @@ from pulsarium.broker.storage.interface import StorageError
 from pulsarium.broker.storage.sqlite import SqliteStorage
 from pulsarium.proto.generated import MLDataFormats_pb2 as ml
 from tests.broker.held import HeldStorage
-from tests.broker.model.stores import NAME, Heard, Publisher, append, cluster_of, heard, read_all
+from tests.broker.model.stores import NAME, Publisher, append, cluster_of, heard, read_all
 
 MINUTE = 60.0
-
-
-@pytest.fixture
-async def store() -> HeldStorage:
-    return HeldStorage()
-
-
-@pytest.fixture
-async def cluster(store: HeldStorage) -> Cluster:
-    return cluster_of(store, managedLedgerMaxEntriesPerLedger=3, managedLedgerMinLedgerRolloverTimeMinutes=0)
-
-
-@pytest.fixture
-async def ledger(cluster: Cluster) -> ManagedLedger:
-    return ManagedLedger(NAME, cluster, listener=Heard())
 
 
 def entries(count: int) -> list[bytes]:

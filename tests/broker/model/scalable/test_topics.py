@@ -87,8 +87,7 @@ async def test_a_crash_behind_any_commit_leaves_the_old_layout_or_the_new_one_wh
         after = bed.broker.cluster.scalable.find(NAME)
         new = None if after is None else after.layout
         store.release(min(commits, len(store.waiting)))
-        crashed = HeldStorage()
-        crashed.metadata, crashed.entries = dict(store.metadata), {key: dict(of) for key, of in store.entries.items()}
+        crashed = store.left_behind()
         store.release()
     async with serving(storage=crashed) as bed:
         topic = bed.broker.cluster.scalable.find(NAME)

@@ -8,7 +8,6 @@ import trio
 from pulsarium.broker.model.errors import ServiceNotReadyError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.full_disk import NAME, ROLLING, disk, used
-from tests.broker.held import HeldStorage
 from tests.broker.web.admin.rest import TOPICS
 from tests.broker.wire import Earliest, Shared, Type, plain
 
@@ -50,9 +49,7 @@ async def test_acknowledgements_outlive_a_deletion_in_vain(autojump_clock: objec
         await it.full("DELETE", f"{TOPICS}/{what}?force=true")
         assert cursor.saves == saves
         await trio.sleep(1)
-        killed = HeldStorage()
-        killed.entries, killed.metadata = it.store.entries, dict(it.store.metadata)
-        async with disk(killed) as again:
+        async with disk(it.store.left_behind()) as again:
             assert again.backlogs() == {"sub": 1}
 
 

@@ -164,7 +164,7 @@ async def test_a_message_that_is_no_change_event_changes_nothing(
 async def test_change_events_are_compacted_and_never_deleted(bed: Bed, rest: Rest, wire: Wire) -> None:
     for number in range(5):
         await rest.done("POST", f"{TOPICS}/t/maxProducers", number)
-    topic: Any = bed.broker.topics.find(TopicName.parse(CHANGES))
+    topic: Any = bed.topic(CHANGES)
     assert not topic.policies.inactivity.delete
     topic.compaction.trigger_when_due()
     await wire.quiet()

@@ -16,7 +16,6 @@ from pulsarium.broker.model.ledger.position import NOT_STORED
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.damaged import flip
 from tests.broker.loopback import until
-from tests.broker.model.upkeep.policed import subscription_of, topic_of
 from tests.broker.web.admin.rest import TOPICS, Rest
 from tests.broker.wire import TOPIC, Bed, Earliest, Shared, plain, serving
 
@@ -111,7 +110,7 @@ async def test_indexes_go_on_rising_behind_damaged_entries(
         wire = await bed.connect()
         await wire.producer()
         (position,) = await wire.publish(plain(b"new"))
-        assert index_of(topic_of(bed.broker).ledger.read_now(position)) == index
+        assert index_of(bed.topic().ledger.read_now(position)) == index
 
 
 async def test_stamps_of_time_need_no_entry(tmp_path: Path) -> None:
@@ -141,7 +140,7 @@ async def test_messages_expire_as_far_as_anybody_can_tell(
     async with damaged(tmp_path, row, skip=skip, acked=acked, ttlDurationDefaultInSeconds=1) as bed:
         wire = await bed.connect()
         await wire.producer()
-        assert subscription_of(bed.broker).cursor.mark_delete.entry_id == mark
+        assert bed.subscription().cursor.mark_delete.entry_id == mark
         assert ("nothing expires" in caplog.text) == (mark < 0)
 
 
@@ -169,7 +168,7 @@ async def test_searches_by_time_go_past_damaged_entries(tmp_path: Path) -> None:
         wire, rest = await bed.connect(), Rest(bed.broker)
         await wire.subscribe(type=Shared)
         await wire.ask(pb.BaseCommand.SEEK, consumer_id=0, message_publish_time=5)
-        cursor = subscription_of(bed.broker).cursor
+        cursor = bed.subscription().cursor
         await until(lambda: cursor.mark_delete.entry_id == OLD - 1)
         found = await rest.call("GET", f"{TOPICS}/t/messageid/5")
         assert (found.status, found.json["entryId"]) == (200, OLD)
@@ -193,7 +192,7 @@ async def test_compaction_goes_past_damaged_entries(tmp_path: Path, caplog: pyte
         wire, rest = await bed.connect(), Rest(bed.broker)
         await wire.producer()
         assert (await rest.call("PUT", f"{TOPICS}/t/compaction")).status == 204
-        compaction = topic_of(bed.broker).compaction
+        compaction = bed.topic().compaction
         await until(lambda: compaction.status != "RUNNING")
         assert compaction.status == "SUCCESS"
         assert "damaged entries are not compacted" in caplog.text

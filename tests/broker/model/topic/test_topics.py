@@ -209,7 +209,7 @@ async def test_a_cursor_that_cannot_be_kept_costs_no_other_one(autojump_clock: o
         for consumer_id in (0, 1):  # these ACKs ask for no answer
             await wire.send(Type.ACK, consumer_id=consumer_id, ack_type=Individual, message_id=ids)
         await wire.alive()
-        bed.topic().subscriptions["bad"].cursor.properties = CursorProperties({"no long": 2**64})
+        bed.subscription("bad").cursor.properties = CursorProperties({"no long": 2**64})
     async with serving(storage=store) as bed:
         backlogs = {name: each.cursor.backlog() for name, each in bed.topic().subscriptions.items()}
         assert backlogs == {"bad": 1, "good": 1}

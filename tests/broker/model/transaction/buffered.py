@@ -14,8 +14,8 @@ from pulsarium.broker.model.transaction.buffer import TransactionBuffer
 from pulsarium.proto.entry import payload_of, visible_metadata
 from pulsarium.proto.message_id import TxnId
 from pulsarium.proto.topic_name import TopicName
+from tests.broker.held import HeldStorage
 from tests.broker.model.stores import Publisher
-from tests.broker.subscription_disk import Disk
 from tests.broker.wire import TOPIC, batch_of, plain
 
 NAME = TopicName.parse(TOPIC)
@@ -35,9 +35,9 @@ class Buffered:
     """A broker with one topic, whose entries are identified by their payloads."""
 
     def __init__(
-        self, disk: Disk | None = None, profile: Profile = PIP, *, enabled: bool = True, **config: Any
+        self, disk: HeldStorage | None = None, profile: Profile = PIP, *, enabled: bool = True, **config: Any
     ) -> None:
-        self.disk = disk or Disk()
+        self.disk = disk or HeldStorage()
         self._profile = profile
         self._config = Config(transactionCoordinatorEnabled=enabled, **config)
         self.publisher = Publisher()

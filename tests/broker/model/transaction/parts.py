@@ -11,7 +11,6 @@ from pulsarium.broker.model.cursor.effect import EndEffect
 from pulsarium.broker.model.errors import BrokerServiceError, ServiceNotReadyError
 from pulsarium.broker.model.transaction.coordinator import Coordinator
 from pulsarium.broker.model.transaction.transaction import TransactionPart, recovered
-from pulsarium.broker.storage.interface import Storage
 from pulsarium.proto.message_id import TxnId
 from tests.broker.held import HeldStorage
 from tests.broker.model.stores import cluster_of
@@ -44,7 +43,7 @@ class FakePart:
 class Bench:
     """A coordinator on a store. A participant exists once it is in `parts`."""
 
-    def __init__(self, store: Storage | None = None, clock: Clock | None = None, **config: int) -> None:
+    def __init__(self, store: HeldStorage | None = None, clock: Clock | None = None, **config: int) -> None:
         self.store = store or HeldStorage()
         self.cluster = cluster_of(self.store, **config)
         if clock is not None:

@@ -13,9 +13,9 @@ from pulsarium.broker.model.ledger.transactions import transaction_of
 from pulsarium.broker.model.topic.last_message import last_message
 from pulsarium.broker.model.transaction.buffer import MOST_OVERDUE, TXN_ABORT, TXN_COMMIT
 from pulsarium.proto.entry import parse_metadata
+from tests.broker.held import HeldStorage
 from tests.broker.model.ledger.indexed import INTERCEPTORS
 from tests.broker.model.transaction.buffered import Buffered, txn
-from tests.broker.subscription_disk import Disk
 
 COMMIT, ABORT = True, False
 
@@ -332,7 +332,7 @@ async def test_a_terminated_topic_gets_no_marker(commit: bool, seen: list[bytes]
 
 async def test_a_low_watermark_of_ends_that_cannot_be_kept() -> None:
     """The first transaction is open again, so the end of the second one must not abort it."""
-    disk = Disk()
+    disk = HeldStorage()
     broker = Buffered(disk)
     broker.sent(b"1", of=txn(1))
     broker.sent(b"2", of=txn(2))

@@ -14,31 +14,15 @@ from pulsarium.broker.model.errors import CoordinatorNotFoundError, InvalidTxnSt
 from pulsarium.broker.model.transaction.coordinator import TooManyTransactionsError
 from pulsarium.broker.model.transaction.transaction import Status
 from pulsarium.proto.message_id import TxnId
-from tests.broker.held import HeldStorage
 from tests.broker.model.transaction.parts import PATH, Bench
 from tests.broker.wall import Wall
 
 pytestmark = [pytest.mark.usefixtures("autojump_clock"), pytest.mark.req("B-29")]
 
 
-@pytest.fixture
-async def bench(nursery: trio.Nursery) -> Bench:
-    made = Bench()
-    nursery.start_soon(made.cluster.clock.run)
-    return made
-
-
 def crashed(bench: Bench) -> Bench:
     """Start a coordinator on what the store has committed, as after a crash."""
-    assert isinstance(bench.store, HeldStorage)
-    copy = HeldStorage()
-    copy.metadata = dict(bench.store.metadata)
-    return Bench(copy, bench.cluster.clock)
-
-
-def held(bench: Bench) -> HeldStorage:
-    assert isinstance(bench.store, HeldStorage)
-    return bench.store
+    return Bench(bench.store.left_behind(), bench.cluster.clock)
 
 
 async def test_a_transaction_ends_wherever_it_was(bench: Bench) -> None:
@@ -49,7 +33,7 @@ async def test_a_transaction_ends_wherever_it_was(bench: Bench) -> None:
     assert bench.open == []
     for part in (topic, subscription):
         assert bench.parts[part].ended == [(TxnId(0, least), True, least - 1)]
-    assert not [path for path in held(bench).metadata if path.startswith(f"{PATH}/")]
+    assert not [path for path in bench.store.metadata if path.startswith(f"{PATH}/")]
 
 
 async def test_acknowledgements_end_before_what_was_published(bench: Bench) -> None:
@@ -177,11 +161,11 @@ async def test_an_end_whose_commit_fails_waits_for_no_effect(bench: Bench) -> No
     bench.parts[part].effect = EndEffect()
     least = bench.begin(part)
     bench.answers.clear()
-    held(bench).holding = True
+    bench.store.holding = True
     bench.end(least)
-    held(bench).fail()
+    bench.store.fail()
     assert [type(answer) for answer in bench.answers] == [CoordinatorNotFoundError]
-    held(bench).release()
+    bench.store.release()
     bench.parts[part].effect = None
     bench.end(least)
     assert bench.answers[1:] == [None]
@@ -250,40 +234,40 @@ async def test_a_failed_commit_is_taken_back(bench: Bench, what: str) -> None:
     bench.begin(bench.part("a"), timeout_ms=10_000)
     before = list(bench.coordinator.transactions)
     bench.answers.clear()
-    held(bench).holding = True
+    bench.store.holding = True
     asked(bench)[what]()
     assert bench.answers == []
-    held(bench).fail()
+    bench.store.fail()
     (answer,) = bench.answers
     assert isinstance(answer, CoordinatorNotFoundError)
     assert list(bench.coordinator.transactions) == before
-    held(bench).release()
+    bench.store.release()
     asked(bench)[what]()
     assert bench.answers[1:] == [None]
 
 
 async def test_of_several_that_fail_none_is_kept(bench: Bench) -> None:
-    held(bench).holding = True
+    bench.store.holding = True
     a = bench.part("a")
     first = bench.begin(a)
-    held(bench).release(1)
+    bench.store.release(1)
     second = bench.begin(a)
     bench.end(first)
     assert bench.open == [second]
-    held(bench).fail()
+    bench.store.fail()
     assert bench.open == [first]
     assert [type(answer) for answer in bench.answers[2:]] == [CoordinatorNotFoundError] * 3
-    held(bench).release()
+    bench.store.release()
     assert bench.begin() > second
     assert bench.open == [first, second + 1]
 
 
 async def test_a_timeout_whose_commit_fails_comes_again(bench: Bench) -> None:
     bench.begin(bench.part("a"), timeout_ms=1000)
-    held(bench).holding = True
+    bench.store.holding = True
     await trio.sleep(1.1)
-    held(bench).fail()
-    held(bench).release()
+    bench.store.fail()
+    bench.store.release()
     assert bench.open == [0]
     await trio.sleep(1.1)
     assert bench.open == []
@@ -291,11 +275,11 @@ async def test_a_timeout_whose_commit_fails_comes_again(bench: Bench) -> None:
 
 async def test_ends_that_fail_together_leave_the_oldest_first(bench: Bench) -> None:
     begun = [bench.begin() for _ in range(4)]
-    held(bench).holding = True
+    bench.store.holding = True
     for least in (1, 0, 3):
         bench.end(least)
-    held(bench).fail()
-    held(bench).release()
+    bench.store.fail()
+    bench.store.release()
     assert bench.coordinator.low_watermark == begun[0] - 1
     assert bench.open == begun
 
@@ -326,15 +310,15 @@ async def test_a_coordinator_survives_a_crash_between_any_two_commits() -> None:
     for commits in range(8):
         bench = Bench()
         bench.finish()  # commits what the cluster stores at its start
-        held(bench).holding = True
+        bench.store.holding = True
         for step in steps(bench):
             step()
             bench.finish()
-        held(bench).release(commits)
+        bench.store.release(commits)
         again = crashed(bench)
         answered = len(bench.answers)
         assert answered == commits
-        results = {path: value for path, value in held(again).metadata.items() if path.startswith("/parts/")}
+        results = {path: value for path, value in again.store.metadata.items() if path.startswith("/parts/")}
         committed, aborted = b"committed" in results.values(), b"aborted" in results.values()
         assert sorted(results.values()) == [b"aborted"] * (commits >= 7) + [b"committed"] * (3 if commits >= 6 else 0)
         begun = range(min(commits, 2))

@@ -9,7 +9,6 @@ from pulsarium.broker.model.errors import CoordinatorNotFoundError, InvalidTxnSt
 from pulsarium.broker.model.transaction.coordinator import PARTS_A_STEP
 from pulsarium.broker.model.transaction.transaction import PAGE, Status, TransactionPart
 from pulsarium.broker.net import slices
-from tests.broker.held import HeldStorage
 from tests.broker.model.transaction.parts import PATH, Bench
 
 pytestmark = [pytest.mark.usefixtures("autojump_clock"), pytest.mark.req("B-29")]
@@ -23,29 +22,15 @@ def each_part_is_a_slice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slices, "SLICE", 0)
 
 
-@pytest.fixture
-async def bench(nursery: trio.Nursery) -> Bench:
-    made = Bench()
-    nursery.start_soon(made.cluster.clock.run)
-    return made
-
-
-def store(bench: Bench) -> HeldStorage:
-    assert isinstance(bench.store, HeldStorage)
-    return bench.store
-
-
 def stored(bench: Bench) -> dict[str, int]:
     """Return the names and sizes of the records of transactions."""
-    records = store(bench).metadata.items()
+    records = bench.store.metadata.items()
     return {path[len(PATH) + 1 :]: len(value) for path, value in records if path.startswith(f"{PATH}/")}
 
 
 def crashed(bench: Bench) -> Bench:
     """Start a coordinator and the same participants on what the store has committed, as after a crash."""
-    copy = HeldStorage()
-    copy.metadata = dict(store(bench).metadata)
-    again = Bench(copy, bench.cluster.clock)
+    again = Bench(bench.store.left_behind(), bench.cluster.clock)
     for topic, subscription in bench.parts:
         again.part(topic.rpartition("-")[2], subscription)
     return again
@@ -63,7 +48,7 @@ def ended(bench: Bench) -> list[TransactionPart]:
 
 def outcomes(bench: Bench) -> set[str]:
     """Return the participants in whose records the end is."""
-    return {path for path in store(bench).metadata if path.startswith("/parts/")}
+    return {path for path in bench.store.metadata if path.startswith("/parts/")}
 
 
 # records
@@ -84,11 +69,11 @@ async def test_adding_a_part_to_many_stores_no_other_page_again(bench: Bench) ->
     least = bench.begin(*many(bench, 20))
     before = set(stored(bench))
     bench.cluster.turn.finish()
-    store(bench).holding = True
+    bench.store.holding = True
     bench.add(least, bench.part("new"))
-    batch, _ = store(bench).waiting[0]
+    batch, _ = bench.store.waiting[0]
     assert list(batch.metadata) == [f"{PATH}/{least}"]
-    store(bench).release()
+    bench.store.release()
     assert set(stored(bench)) == before
 
 
@@ -126,10 +111,10 @@ async def test_acknowledgements_in_any_record_end_first(bench: Bench) -> None:
 
 async def test_a_failed_commit_takes_back_the_pages_of_an_add(bench: Bench) -> None:
     least = bench.begin()
-    store(bench).holding = True
+    bench.store.holding = True
     bench.add(least, *many(bench, 20))
-    store(bench).fail()
-    store(bench).release()
+    bench.store.fail()
+    bench.store.release()
     assert isinstance(bench.answers.pop(), CoordinatorNotFoundError)
     assert bench.coordinator.transaction(least).has_ended
     bench.add(least, *bench.parts)
@@ -250,13 +235,13 @@ class TestInSlices:
         parts = many(bench, 10)
         least = bench.begin(*parts)
         bench.answers.clear()
-        store(bench).holding = True
+        bench.store.holding = True
         bench.end(least)
-        store(bench).release(1)  # the parts that ended in the first turn have ended
-        store(bench).holding = True
+        bench.store.release(1)  # the parts that ended in the first turn have ended
+        bench.store.holding = True
         await trio.sleep(SOON)
-        store(bench).fail()
-        store(bench).release()
+        bench.store.fail()
+        bench.store.release()
         assert [type(answer) for answer in bench.answers] == [CoordinatorNotFoundError]
         assert bench.coordinator.transaction(least).status is Status.COMMITTING
         assert len(outcomes(bench)) == 1
@@ -275,10 +260,10 @@ class TestInSlices:
             for part in parts:
                 begun.part(part.topic.rpartition("-")[2], part.subscription)
             least = begun.begin(*parts)
-            store(begun).holding = True
+            begun.store.holding = True
             begun.end(least, commit=commit)
             await trio.sleep(SOON)
-            store(begun).release(commits)
+            begun.store.release(commits)
             before = outcomes(begun)
             assert len(before) == commits
             again = crashed(begun)
@@ -288,11 +273,11 @@ class TestInSlices:
             assert again.open == []
             assert len(ended(again)) == len(parts) - commits
             assert len(outcomes(again)) == len(parts)
-            assert {store(again).metadata[path] for path in outcomes(again)} == {
+            assert {again.store.metadata[path] for path in outcomes(again)} == {
                 b"committed" if commit and commits else b"aborted"
             }
             assert stored(again) == {}
-            store(begun).release()
+            begun.store.release()
 
     async def test_an_end_stops_when_another_state_replaces_its_coordinator(self, bench: Bench) -> None:
         parts = [bench.part(name) for name in "abcd"]

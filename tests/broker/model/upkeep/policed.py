@@ -8,10 +8,7 @@ from typing import Any
 
 from pulsarium.broker.cluster import Broker
 from pulsarium.broker.config import Config
-from pulsarium.broker.model.subscription.persistent import PersistentSubscription
-from pulsarium.broker.model.topic.persistent import PersistentTopic
-from pulsarium.proto.topic_name import TopicName
-from tests.broker.wire import TOPIC, Bed, plain, serving
+from tests.broker.wire import Bed, plain, serving
 
 NAMESPACE = "public/default"
 
@@ -24,16 +21,6 @@ def set_policies(broker: Broker, **policies: Any) -> None:
 def fresh(broker: Broker, payload: bytes, age: float = 0, **metadata: Any) -> bytes:
     """Return an entry that was published `age` seconds ago."""
     return plain(payload, publish_time=broker.clock.now_ms() - int(age * 1000), **metadata)
-
-
-def topic_of(broker: Broker, name: str = TOPIC) -> PersistentTopic:
-    topic = broker.topics.find(TopicName.parse(name))
-    assert isinstance(topic, PersistentTopic)
-    return topic
-
-
-def subscription_of(broker: Broker, name: str = "sub") -> PersistentSubscription:
-    return topic_of(broker).subscriptions[name]
 
 
 @asynccontextmanager

@@ -15,7 +15,7 @@ from pulsarium.broker.model.topic.backlog import backlog_size, oldest_ms, size_a
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.conftest import run_without_waiting
-from tests.broker.model.upkeep.policed import fresh, patient, set_policies, subscription_of, topic_of
+from tests.broker.model.upkeep.policed import fresh, patient, set_policies
 from tests.broker.model.upkeep.trimmed import publish
 from tests.broker.model.upkeep.trimmed import topic_of as topic_in
 from tests.broker.model.upkeep.trimmed import topics as topics_with
@@ -95,7 +95,7 @@ async def test_producers_are_disconnected_and_refused(
     sent = await sender.publish(*(fresh(bed.broker, bytes(400)) for _ in range(4)))  # the check comes later
     closed = await sender.expect(Type.CLOSE_PRODUCER, within=EVERY + 1)
     assert (closed.producer_id, closed.request_id) == (0, 2**64 - 1)
-    assert not topic_of(bed.broker).producers
+    assert not bed.topic().producers
     assert await sender.refused(Type.PRODUCER, topic=TOPIC, producer_id=1) == (code, REFUSAL)
     await wire.flow()
     await wire.messages(4)
@@ -149,12 +149,12 @@ async def test_the_slowest_subscription_loses_messages(bed: Bed, wire: Wire, sen
     sent = await sender.publish(*(fresh(bed.broker, bytes(970)) for _ in range(20)))
     await wire.messages(22)
     await wire.ack(*sent[:15], consumer_id=1)
-    size = topic_of(bed.broker).ledger.size // 20
+    size = bed.topic().ledger.size // 20
     await trio.sleep(EVERY + 1)
-    slow, fast = subscription_of(bed.broker), subscription_of(bed.broker, "fast")
+    slow, fast = bed.subscription(), bed.subscription("fast")
     skipped = int((20 * size - 9_000) / size)  # only whole entries, and not below 90 % of the quota
     assert slow.cursor.backlog() == 20 - skipped == 10
-    assert backlog_size(topic_of(bed.broker).log) == 10 * size
+    assert backlog_size(bed.topic().log) == 10 * size
     assert fast.cursor.backlog() == 5
     (consumer,) = slow.consumers
     assert (consumer.unacked, dict(consumer.pending)) == (0, {})
@@ -170,12 +170,12 @@ async def test_ledgers_older_than_the_quota_are_skipped(bed: Bed, wire: Wire, se
     for _ in range(25):
         await sender.publish(fresh(bed.broker, b"x"))
     await trio.sleep(EVERY + 1)
-    assert subscription_of(bed.broker).cursor.backlog() == 25
+    assert bed.subscription().cursor.backlog() == 25
     await trio.sleep(EVERY)
-    assert subscription_of(bed.broker).cursor.backlog() == 5  # these are in the open ledger
-    assert len(topic_of(bed.broker).ledger.ledgers) == 1
+    assert bed.subscription().cursor.backlog() == 5  # these are in the open ledger
+    assert len(bed.topic().ledger.ledgers) == 1
     await trio.sleep(250 * 60)  # the last ledger is closed by its age
-    assert subscription_of(bed.broker).cursor.backlog() == 0
+    assert bed.subscription().cursor.backlog() == 0
 
 
 # the precise age
@@ -186,7 +186,7 @@ async def test_a_precise_age_is_that_of_the_oldest_entry(autojump_clock: MockClo
         wire, sender = await bed.connect(), await bed.connect()
         await wire.subscribe()
         await sender.producer()
-        topic = topic_of(bed.broker)
+        topic = bed.topic()
         assert oldest_ms(topic.log) is None
         ages = (80, 40)
         published = [topic.now_ms() - age * 1000 for age in ages]
@@ -224,5 +224,5 @@ async def test_a_precise_age_expires_single_messages_of_each_subscription(autoju
         await sender.publish(fresh(bed.broker, b"new"))
         await trio.sleep(EVERY + 1)
         for name in ("sub", "other"):
-            subscription = subscription_of(bed.broker, name)
+            subscription = bed.subscription(name)
             assert (subscription.cursor.backlog(), subscription.expired.total) == (1, 2)

@@ -10,7 +10,7 @@ from trio.testing import MockClock
 
 from pulsarium.broker.config.keys import APPEND_BROKER_TIMESTAMP
 from pulsarium.broker.model.ledger.position import EARLIEST
-from tests.broker.model.upkeep.policed import fresh, patient, set_policies, subscription_of
+from tests.broker.model.upkeep.policed import fresh, patient, set_policies
 from tests.broker.wire import Bed, Earliest, Shared, Wire, message_id, plain
 
 EVERY = 300  # in seconds, from messageExpiryCheckIntervalInMinutes
@@ -32,7 +32,7 @@ async def test_old_messages_are_acknowledged_for_everybody(bed: Bed, wire: Wire,
     (young,) = await sender.publish(fresh(bed.broker, b"young"))
     await trio.sleep(31)
     for name in ("sub", "other"):
-        subscription = subscription_of(bed.broker, name)
+        subscription = bed.subscription(name)
         assert subscription.cursor.mark_delete == old[-1]
         assert subscription.expired.total == 3
         assert bed.broker.clock.now_ms() - subscription.expired.tried_ms <= 1000
@@ -51,7 +51,7 @@ async def test_consumers_stay_and_owe_nothing_of_it(bed: Bed, wire: Wire, sender
     await wire.messages(3)
     await wire.redeliver([sent[0]])
     await wire.alive()
-    (consumer,) = subscription_of(bed.broker).consumers
+    (consumer,) = bed.subscription().consumers
     assert (consumer.unacked, consumer.permits) == (2, 0)
     await trio.sleep(EVERY + 1)
     assert (consumer.unacked, consumer.permits, dict(consumer.pending)) == (0, 0, {})
@@ -70,7 +70,7 @@ async def test_a_message_expires_at_its_age_and_no_later(bed: Bed, wire: Wire, s
         fresh(bed.broker, b"old", age=seconds + 0.1), fresh(bed.broker, b"young", age=seconds - 0.1)
     )
     set_policies(bed.broker, message_ttl_in_seconds=seconds)
-    assert subscription_of(bed.broker).cursor.mark_delete == sent[0]
+    assert bed.subscription().cursor.mark_delete == sent[0]
 
 
 @pytest.mark.req("B-24")
@@ -78,10 +78,10 @@ async def test_a_ttl_that_is_set_is_heeded_at_once(bed: Bed, wire: Wire, sender:
     await wire.subscribe()
     sent = await sender.publish(fresh(bed.broker, b"old", age=100), fresh(bed.broker, b"young"))
     set_policies(bed.broker, message_ttl_in_seconds=60)
-    assert subscription_of(bed.broker).cursor.mark_delete == sent[0]
+    assert bed.subscription().cursor.mark_delete == sent[0]
     set_policies(bed.broker, message_ttl_in_seconds=0)
     await trio.sleep(EVERY + 1)
-    assert subscription_of(bed.broker).cursor.mark_delete == sent[0]
+    assert bed.subscription().cursor.mark_delete == sent[0]
 
 
 @pytest.mark.req("B-24")
@@ -89,7 +89,7 @@ async def test_without_a_ttl_nothing_expires(bed: Bed, wire: Wire, sender: Wire)
     await wire.subscribe()
     await sender.publish(plain(b"of 1970"))
     await trio.sleep(EVERY + 1)
-    assert subscription_of(bed.broker).cursor.backlog() == 1
+    assert bed.subscription().cursor.backlog() == 1
 
 
 @pytest.mark.req("B-24")
@@ -99,11 +99,11 @@ async def test_readers_expire_too_but_not_alone(bed: Bed, wire: Wire, sender: Wi
     await wire.subscribe(name="reader", durable=False, start_message_id=start)
     await sender.publish(fresh(bed.broker, b"0"))
     await trio.sleep(EVERY + 1)
-    assert subscription_of(bed.broker, "reader").cursor.backlog() == 1
+    assert bed.subscription("reader").cursor.backlog() == 1
     await wire.subscribe(name="durable", consumer_id=1, initialPosition=Earliest)
     await trio.sleep(EVERY + 1)
-    assert subscription_of(bed.broker, "reader").cursor.backlog() == 0
-    assert subscription_of(bed.broker, "durable").cursor.backlog() == 0
+    assert bed.subscription("reader").cursor.backlog() == 0
+    assert bed.subscription("durable").cursor.backlog() == 0
 
 
 @pytest.mark.req("B-24")
@@ -116,6 +116,6 @@ async def test_the_brokers_stamp_counts_where_there_is_one(autojump_clock: MockC
         await trio.sleep(EVERY - 30)
         await wire.publish(plain(b"of 1970, says its producer"))
         await trio.sleep(31)
-        assert subscription_of(bed.broker).cursor.backlog() == 1
+        assert bed.subscription().cursor.backlog() == 1
         await trio.sleep(EVERY)
-        assert subscription_of(bed.broker).cursor.backlog() == 0
+        assert bed.subscription().cursor.backlog() == 0

@@ -10,9 +10,8 @@ from trio.testing import MockClock
 
 from pulsarium.broker.model.compaction.compactor import Steps, TwoPhaseCompactor, Writer
 from pulsarium.broker.model.compaction.raw import RawReader
-from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.topic_name import TopicName
-from tests.broker.model.upkeep.policed import fresh, patient, set_policies, subscription_of
+from tests.broker.model.upkeep.policed import fresh, patient, set_policies
 from tests.broker.wire import TOPIC, Bed, Type, Wire
 
 EVERY = 60  # in seconds: brokerDeleteInactiveTopicsFrequencySeconds, and the time until an unused topic is deleted
@@ -80,8 +79,7 @@ async def test_compaction_keeps_an_inactive_topic(bed: Bed, sender: Wire, runnin
     """Compaction keeps the topic by its subscription, or while it runs under delete_when_subscriptions_caught_up."""
     await sender.publish(fresh(bed.broker, b"0"))
     await sender.ask(Type.CLOSE_PRODUCER, producer_id=0)
-    topic = bed.broker.topics.loaded[TOPIC]
-    assert isinstance(topic, PersistentTopic)
+    topic = bed.topic()
     if running:
         topic.compaction.compactor = Endless()
         set_inactivity(bed)
@@ -110,7 +108,7 @@ async def test_a_topic_goes_once_its_subscriptions_have_caught_up(bed: Bed, wire
     (sent,) = await sender.publish(fresh(bed.broker, b"0"))
     await sender.ask(Type.CLOSE_PRODUCER, producer_id=0)
     await trio.sleep(5 * EVERY)
-    assert subscription_of(bed.broker).cursor.backlog() == 1
+    assert bed.subscription().cursor.backlog() == 1
     await wire.ack(sent)
     await trio.sleep(5 * EVERY)
     assert exists(bed)  # a consumer is connected

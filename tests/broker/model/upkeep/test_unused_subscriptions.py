@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from pulsarium.proto.topic_name import TopicName
-from tests.broker.model.upkeep.policed import fresh, patient, set_policies, topic_of
+from tests.broker.model.upkeep.policed import fresh, patient, set_policies
 from tests.broker.wall import Wall
 from tests.broker.wire import TOPIC, Bed, Type, Wire
 
@@ -24,7 +24,7 @@ async def bed() -> AsyncIterator[Bed]:
 
 
 def names(bed: Bed) -> list[str]:
-    return list(topic_of(bed.broker).subscriptions)
+    return list(bed.topic().subscriptions)
 
 
 async def left(wire: Wire, **fields: Any) -> None:

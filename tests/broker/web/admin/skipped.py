@@ -9,7 +9,6 @@ from typing import Any
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.proto.message_id import MessageId
 from tests.broker.auth.secured import bearer, token
-from tests.broker.model.upkeep.policed import subscription_of
 from tests.broker.web.admin.rest import NAMESPACES, TOPICS, Answer, Rest, rest_of
 from tests.broker.wire import Bed, Shared, Wire, batch_of, plain
 
@@ -75,4 +74,4 @@ class Secured:
 
     @property
     def backlog(self) -> int:
-        return subscription_of(self.bed.broker).cursor.backlog()
+        return self.bed.subscription().cursor.backlog()

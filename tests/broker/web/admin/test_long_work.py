@@ -127,7 +127,7 @@ async def test_a_subscription_that_goes_meanwhile_is_left_out(
 ) -> None:
     for number in range(5):
         await wire.subscribe(TOPIC, f"s{number}", Shared, consumer_id=number)
-    topic = bed.broker.topics.loaded[TOPIC]
+    topic = bed.topic()
 
     async def unsubscribe() -> None:
         topic.unsubscribe("s4")
@@ -146,7 +146,7 @@ async def test_messages_sent_to_a_subscription_that_is_deleted_meanwhile_count(
         await wire.flow(consumer_id=number)
     await wire.publish(plain(b"x"))
     await wire.messages(5)
-    topic = bed.broker.topics.loaded[TOPIC]
+    topic = bed.topic()
 
     async def unsubscribe() -> None:
         topic.unsubscribe("s0")  # the stats have counted it already
@@ -170,10 +170,8 @@ async def test_a_topic_may_be_deleted_meanwhile(
     assert (await rest.call("GET", f"{TOPICS}/t/{what}")).status == 200
 
 
-@pytest.mark.parametrize("url", ["/metrics/", *(f"{ADMIN}/broker-stats/{what}" for what in ("topics", "bookieops"))])
-async def test_a_topic_that_goes_meanwhile_is_not_measured(
-    rest: Rest, bed: Bed, meanwhile: Meanwhile, url: str
-) -> None:
+def let_two_of_five_change(bed: Bed, meanwhile: Meanwhile) -> None:
+    """Create topics t0 to t4. Meanwhile, delete t3, and load t4 again."""
     topics = bed.broker.topics
     for number in range(5):
         topics.create(TopicName.parse(f"t{number}"))
@@ -184,6 +182,13 @@ async def test_a_topic_that_goes_meanwhile_is_not_measured(
         topics.create(TopicName.parse("t4"))
 
     meanwhile(change)
+
+
+@pytest.mark.parametrize("url", ["/metrics/", *(f"{ADMIN}/broker-stats/{what}" for what in ("topics", "bookieops"))])
+async def test_a_topic_that_goes_meanwhile_is_not_measured(
+    rest: Rest, bed: Bed, meanwhile: Meanwhile, url: str
+) -> None:
+    let_two_of_five_change(bed, meanwhile)
     answer = await rest.call("GET", url)
     told = [number for number in range(5) if f'{TOPIC}{number}"' in answer.body.decode()]
     assert (answer.status, told) == (200, [0, 1, 2])
@@ -231,18 +236,9 @@ async def test_a_topic_is_looked_up_again_once_its_bundle_is_unloaded(
 async def test_an_unload_does_not_undo_changes_of_topics_made_meanwhile(
     rest: Rest, bed: Bed, wire: Wire, meanwhile: Meanwhile
 ) -> None:
-    topics = bed.broker.topics
-    for number in range(5):
-        topics.create(TopicName.parse(f"t{number}"))
-
-    async def change() -> None:
-        topics.delete(TopicName.parse("t3"), force=True)
-        topics.unload(TopicName.parse("t4"))
-        topics.create(TopicName.parse("t4"))
-
-    meanwhile(change)
+    let_two_of_five_change(bed, meanwhile)
     await rest.done("PUT", f"{NAMESPACES}/public/default/unload")
-    assert list(topics.loaded) == [f"{TOPIC}4"]
+    assert list(bed.broker.topics.loaded) == [f"{TOPIC}4"]
 
 
 @pytest.mark.parametrize("what", ["clearBacklog", "clearBacklog/s", "unsubscribe/s"])

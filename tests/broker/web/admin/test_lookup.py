@@ -56,6 +56,23 @@ async def test_lookup_refuses_an_unknown_listener(rest: Rest) -> None:
     assert await rest.refused("GET", f"{T}?listenerName=x") == (400, "the broker do not have x listener")
 
 
+@pytest.mark.serving(Config(allowAutoTopicCreation=False))
+async def test_lookup_refuses_an_absent_topic_that_clients_may_not_create(rest: Rest) -> None:
+    assert await rest.refused("GET", T) == (404, "Topic not found persistent://public/default/t")
+    assert (await rest.call("GET", T.replace("persistent", "non-persistent"))).status == 200
+    await rest.done("PUT", f"{TOPICS}/t")
+    await rest.done("PUT", f"{TOPICS}/p/partitions", 2)
+    await rest.done("DELETE", f"{TOPICS}/p-partition-1")  # the next client creates it again
+    for name in ("t", "p", "p-partition-0", "p-partition-1"):
+        assert (await rest.call("GET", f"{LOOKUP}/persistent/public/default/{name}")).status == 200
+    assert (await rest.call("GET", f"{LOOKUP}/persistent/public/default/p-partition-2")).status == 404
+
+
+async def test_lookup_finds_no_partition_of_a_topic_without_a_name(rest: Rest) -> None:
+    reason = "Topic not found persistent://public/default/-partition-2"
+    assert await rest.refused("GET", f"{LOOKUP}/persistent/public/default/-partition-2") == (404, reason)
+
+
 async def test_lookup_makes_no_topic(rest: Rest) -> None:
     await rest.get(f"{T}?authoritative=true")
     await rest.get(f"{LOOKUP}/non-persistent/public/default/bad%20name")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from pulsarium.broker.config.profile import PULSAR_3_0, PULSAR_4_0, PULSAR_4_2, Profile
 from pulsarium.broker.web.http.pulsar_routes import PACKAGES, absent_routes, anonymous, pulsar_routes
 from pulsarium.broker.web.http.registry import Route, by_path
 from pulsarium.broker.web.routes import all_routes
@@ -63,3 +66,43 @@ def test_every_handler_says_what_it_does() -> None:
 def test_paths_that_are_one_have_one_name() -> None:
     paths = [path for path, _ in by_path(all_routes())]
     assert len({anonymous(path) for path in paths}) == len(paths)
+
+
+ON_NAMESPACE, ON_TOPIC = (
+    "/admin/v2/namespaces/{tenant}/{namespace}",
+    "/admin/v2/persistent/{tenant}/{namespace}/{topic}",
+)
+# What tests.foreign.every_route found on brokers of these releases: 404, or 405 where other methods or paths fit.
+LATER_THAN_4_0 = {
+    f"GET {ON_TOPIC}/getMessageIdByIndex",
+    *(f"{method} {ON_TOPIC}/subscriptionExpirationTime" for method in ("GET", "POST", "DELETE")),
+    *(f"{method} {ON_NAMESPACE}/allowedTopicPropertyKeysForMetrics" for method in ("GET", "POST", "DELETE")),
+    "GET /admin/v2/metadata/migration/status",
+    "POST /admin/v2/metadata/migration/start",
+}
+LATER_THAN_3_0 = {
+    *LATER_THAN_4_0,
+    *(f"{method} {ON_NAMESPACE}/dispatcherPauseOnAckStatePersistent" for method in ("GET", "POST", "DELETE")),
+    *(f"{method} {ON_TOPIC}/dispatcherPauseOnAckStatePersistent" for method in ("GET", "POST", "DELETE")),
+    f"DELETE {ON_TOPIC}/policies",
+    "GET /admin/v2/clusters/{cluster}/migrate",
+    "GET /admin/v2/schemas/{tenant}/{namespace}/{topic}/metadata",
+    f"POST {ON_NAMESPACE}/migration",
+    "POST /admin/v2/namespaces/grantPermissionsOnTopics",
+    "POST /admin/v2/namespaces/revokePermissionsOnTopics",
+    "POST /admin/v3/transactions/abortTransaction/{mostSigBits}/{leastSigBits}",
+    "GET /admin/v3/transactions/transactionBufferInternalStats/{tenant}/{namespace}/{topic}",
+}
+
+
+def routes_of(profile: Profile) -> set[str]:
+    """Return the routes of a profile, and one route for both kinds of topics."""
+    found = {f"{method} {path}" for path, handlers in by_path(all_routes(), profile) for method in handlers}
+    return {route.replace("/non-persistent/", "/persistent/") for route in found}
+
+
+@pytest.mark.parametrize(
+    ("profile", "later"), [(PULSAR_4_0, LATER_THAN_4_0), (PULSAR_3_0, LATER_THAN_3_0)], ids=["4.0", "3.0"]
+)
+def test_a_release_lacks_the_routes_of_later_ones(profile: Profile, later: set[str]) -> None:
+    assert routes_of(PULSAR_4_2) - routes_of(profile) == later

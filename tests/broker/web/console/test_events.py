@@ -42,7 +42,7 @@ async def test_an_event_says_when_it_was_and_what_it_is_about(rest: Rest, wire: 
         "topic": TOPIC,
         "subscription": "sub",
     }
-    assert bed.broker.clock.now_ms() - event["ms"] < 1000
+    assert bed.broker.clock.now_ms() - event["ms"] < 60_000
 
 
 async def test_a_topic_that_a_caller_deletes_names_the_caller(rest: Rest) -> None:

@@ -12,7 +12,7 @@ import trio
 from pulsarium.broker.auth.tls import TlsContext
 from pulsarium.broker.cluster import Broker
 from pulsarium.broker.config import PIP, Config, Profile
-from pulsarium.broker.server import bind
+from pulsarium.broker.net.accepting import bind
 from pulsarium.broker.storage.interface import Storage
 from pulsarium.broker.web.http.server import serve_http
 from pulsarium.broker.web.routes import site_of

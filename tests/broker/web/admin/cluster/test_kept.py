@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from pulsarium.broker.model.namespace.metadata import LOCAL_POLICIES
 from tests.broker.web.admin.rest import ADMIN, NAMESPACES, Rest, rest_of
 from tests.broker.web.admin.steps import EMPTY, PAGE, Reason, Step, Text, play
-from tests.broker.wire import Type, Wire, serving
+from tests.broker.wire import Bed, Type, Wire, serving
 
 DEFAULT = f"{NAMESPACES}/public/default"
 CLUSTER = f"{ADMIN}/clusters/standalone"
@@ -207,6 +208,18 @@ async def test_a_namespace_has_local_policies_once_a_topic_was_looked_for(rest: 
         await play(rest, Step(f"GET {url(NAMESPACES, name)}", 200), Step(f"DELETE {NAMESPACES}/public/{name}", 204))
         await rest.done("PUT", f"{NAMESPACES}/public/{name}")
         await play(rest, Step(f"GET {url(NAMESPACES, name)}", 404, absent))
+
+
+async def test_a_namespace_has_local_policies_once_its_bookie_affinity_was_removed(rest: Rest) -> None:
+    url = f"{DEFAULT}/persistence/bookieAffinity"
+    absent = {"reason": "Namespace local-policies does not exist"}
+    await play(rest, Step(f"GET {url}", 404, absent), Step(f"DELETE {url}", 204), Step(f"GET {url}", 200))
+
+
+async def test_a_removal_of_an_anti_affinity_group_makes_no_record(rest: Rest, bed: Bed) -> None:
+    for namespace in ("public/default", "public/absent"):
+        await play(rest, Step(f"DELETE {NAMESPACES}/{namespace}/antiAffinity", 204))
+        assert bed.broker.metadata.records.get(LOCAL_POLICIES, namespace) is None
 
 
 async def test_the_namespaces_of_an_anti_affinity_group_are_found_by_its_name_in_any_case(rest: Rest) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pulsarium.broker.config import Config
-from tests.broker.web.admin.rest import NAMESPACES, Rest, rest_of
+from tests.broker.web.admin.rest import ADMIN, NAMESPACES, TENANTS, Rest, rest_of
 from tests.broker.wire import TOPIC, Bed, Type, Wire
 
 FRESH = {
@@ -87,6 +87,19 @@ async def test_a_namespace_is_deleted_by_force_with_its_clients(bed: Bed) -> Non
     await rest.done("DELETE", f"{NAMESPACES}/public/default?force=true")
     await wire.expect(Type.CLOSE_PRODUCER)
     assert await rest.get(f"{NAMESPACES}/public") == []
+
+
+@pytest.mark.serving(Config(forceDeleteNamespaceAllowed=True))
+async def test_a_namespace_of_several_clusters_is_not_deleted_even_by_force(rest: Rest) -> None:
+    url, clusters = f"{NAMESPACES}/public/n", ["standalone", "other"]
+    assert (await rest.call("PUT", f"{ADMIN}/clusters/other", {})).status == 200
+    await rest.done("POST", f"{TENANTS}/public", {"allowedClusters": clusters})
+    await rest.done("PUT", url, {"replication_clusters": clusters})
+    for query in ("", "?force=true"):
+        status, reason = await rest.refused("DELETE", url + query)
+        assert (status, reason.partition(".")[0]) == (412, "Cannot delete the global namespace public/n")
+    assert (await rest.call("POST", f"{url}/replication", ["standalone"])).status == 200
+    await rest.done("DELETE", url)
 
 
 @pytest.mark.req("B-50")

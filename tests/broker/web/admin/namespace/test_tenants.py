@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pulsarium.broker.config import Config
-from tests.broker.web.admin.rest import NAMESPACES, TENANTS, Rest
+from tests.broker.web.admin.rest import ADMIN, NAMESPACES, TENANTS, Rest
 from tests.broker.wire import Bed
 
 INFO = {"adminRoles": ["admin"], "allowedClusters": ["standalone"]}
@@ -35,6 +35,17 @@ async def test_a_tenant_with_namespaces_stays(rest: Rest) -> None:
     await rest.done("PUT", f"{NAMESPACES}/t/n")
     assert await rest.refused("DELETE", f"{TENANTS}/t") == (409, "The tenant still has active namespaces")
     assert (await rest.refused("DELETE", f"{TENANTS}/t?force=true"))[0] == 405
+
+
+@pytest.mark.serving(Config(forceDeleteTenantAllowed=True))
+async def test_a_tenant_with_a_namespace_of_several_clusters_keeps_all(rest: Rest) -> None:
+    clusters = ["standalone", "other"]
+    assert (await rest.call("PUT", f"{ADMIN}/clusters/other", {})).status == 200
+    await rest.done("PUT", f"{TENANTS}/t", {"allowedClusters": clusters})
+    await rest.done("PUT", f"{NAMESPACES}/t/a")
+    await rest.done("PUT", f"{NAMESPACES}/t/b", {"replication_clusters": clusters})
+    assert (await rest.refused("DELETE", f"{TENANTS}/t?force=true"))[0] == 412
+    assert await rest.get(f"{NAMESPACES}/t") == ["t/a", "t/b"]
 
 
 @pytest.mark.serving(Config(forceDeleteTenantAllowed=True))

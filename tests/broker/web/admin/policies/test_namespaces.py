@@ -14,7 +14,6 @@ from tests.broker.wire import Bed, serving
 DEFAULT = f"{NAMESPACES}/public/default"
 MISSING = f"{NAMESPACES}/public/missing"
 ADMINS_WORDS = "Namespace does not exist"
-POLICIES_WORDS = "Namespace policies does not exist"
 PARTITIONED = {"allowAutoTopicCreation": True, "topicType": "partitioned", "defaultNumPartitions": 3}
 
 
@@ -86,7 +85,7 @@ async def test_policies_of_a_new_namespace_are_read_alike(rest: Rest) -> None:
     url = f"{NAMESPACES}/public/n"
     given = {
         "retention_policies": {"retentionTimeInMinutes": "5", "retentionSizeInMB": 7.5, "other": 1},
-        "backlog_quota_map": {"destination_storage": {"limit": 5}, "other": {}},
+        "backlog_quota_map": {"destination_storage": {"limit": 5}, "other": None},
         "clusterSubscribeRate": {"standalone": {"subscribeThrottlingRatePerConsumer": 1}},
         "subscription_types_enabled": ["Shared"],
     }
@@ -103,6 +102,7 @@ async def test_policies_of_a_new_namespace_are_read_alike(rest: Rest) -> None:
     [
         {"retention_policies": {"retentionTimeInMinutes": "x"}},
         {"backlog_quota_map": {"destination_storage": 1}},
+        {"backlog_quota_map": {"DESTINATION_STORAGE": {"limit": 5}}},
         {"clusterSubscribeRate": {"standalone": 1}},
         {"max_producers_per_topic": {}},
         {"subscription_types_enabled": [[]]},

@@ -238,6 +238,19 @@ async def test_a_namespace_is_copied_to_clusters_that_it_allows(rest: Rest) -> N
     )
 
 
+async def test_clusters_that_are_peers_have_no_namespace_and_no_topic_in_common(rest: Rest, topic: str) -> None:
+    await other_cluster(rest, allowed=True)
+    await rest.done("POST", f"{ADMIN}/clusters/other/peers", ["standalone"])
+    peers = {"reason": "other's peer-clusters [standalone] can't be part of replication-clusters [standalone, other]"}
+    await play(
+        rest,
+        Step(f"POST {DEFAULT}/replication", 409, peers, BOTH),
+        Step(f"POST {DEFAULT}/allowedClusters", 409, peers, BOTH),
+        Step(f"POST {topic}/replication", 409, peers, BOTH),
+        Step(f"POST {DEFAULT}/replication", 200, value=["other"]),
+    )
+
+
 async def test_clusters_of_a_topic_for_all_clusters_are_some_of_its_namespace(rest: Rest, topic: str) -> None:
     url = f"{topic}/replication?isGlobal=true"
     await other_cluster(rest, allowed=True)

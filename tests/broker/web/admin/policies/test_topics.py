@@ -72,7 +72,7 @@ async def test_policies_go_with_their_topic(rest: Rest, topic: str, bed: Bed) ->
 
 
 async def test_local_policies_hold_before_global_ones(rest: Rest, topic: str, bed: Bed) -> None:
-    url, loaded = f"{topic}/maxConsumers", bed.broker.topics.find(TopicName.parse("persistent://public/default/t"))
+    url, loaded = f"{topic}/maxConsumers", bed.topic()
     await rest.done("POST", f"{url}?isGlobal=true", 10)
     assert await rest.get(f"{url}?isGlobal=true") == await rest.get(f"{url}?isGlobal=true&applied=true") == 10
     assert (await rest.call("GET", url)).body == b""
@@ -134,5 +134,5 @@ async def test_policies_are_still_there_after_a_restart(tmp_path: Path) -> None:
         await rest.done("POST", f"{TOPICS}/t/maxConsumers", 3)
         await rest.done("POST", f"{DEFAULT}/maxProducersPerTopic", 4)
     async with serving(data=tmp_path) as bed:
-        policies = bed.broker.topics.find(TopicName.parse("persistent://public/default/t")).policies
+        policies = bed.topic().policies
         assert (policies.max_consumers, policies.max_producers) == (3, 4)

@@ -7,7 +7,7 @@ import trio
 
 from pulsarium.broker.model.ledger.position import LATEST, Position
 from pulsarium.broker.model.subscription.skip import LARGEST_BATCH
-from tests.broker.model.upkeep.policed import fresh, set_policies, subscription_of, topic_of
+from tests.broker.model.upkeep.policed import fresh, set_policies
 from tests.broker.web.admin.rest import NON_PERSISTENT, TOPICS, Rest
 from tests.broker.wire import Bed, Earliest, KeyShared, Latest, Shared, Type, Wire, batch_of, plain
 
@@ -37,7 +37,7 @@ async def test_skip_passes_over_entries_that_are_not_acknowledged(
 ) -> None:
     await wire.ack(sent[1])
     await rest.done("POST", f"{SUB}/skip/2")
-    cursor = subscription_of(bed.broker).cursor
+    cursor = bed.subscription().cursor
     assert cursor.mark_delete == sent[2]
     for count in (0, -1, "%2B0"):
         await rest.done("POST", f"{SUB}/skip/{count}")
@@ -46,7 +46,7 @@ async def test_skip_passes_over_entries_that_are_not_acknowledged(
     assert [message.position for message in await wire.messages(2)] == sent[3:5]
     await rest.done("POST", f"{SUB}/skip/10000")
     assert cursor.mark_delete == sent[-1]
-    (consumer,) = subscription_of(bed.broker).consumers
+    (consumer,) = bed.subscription().consumers
     assert (consumer.unacked, dict(consumer.pending)) == (0, {})
 
 
@@ -57,7 +57,7 @@ async def test_skip_all_keeps_consumers(bed: Bed, wire: Wire, sender: Wire, rest
     await wire.quiet()
     await sender.publish(fresh(bed.broker, b"new"))
     assert await wire.payloads(1) == [b"new"]
-    assert subscription_of(bed.broker).cursor.mark_delete == sent[-1]
+    assert bed.subscription().cursor.mark_delete == sent[-1]
 
 
 @pytest.mark.parametrize("type", [Shared, KeyShared])
@@ -89,7 +89,7 @@ async def test_skipped_messages_stay_skipped_after_a_reload(
     await rest.done("POST", f"{SUB}/skip/1")
     await rest.done("PUT", f"{TOPICS}/t/unload")
     await wire.expect(Type.CLOSE_CONSUMER)
-    assert subscription_of(bed.broker).cursor.mark_delete == sent[0]
+    assert bed.subscription().cursor.mark_delete == sent[0]
 
 
 # reset
@@ -103,13 +103,13 @@ async def test_a_cursor_is_reset_to_a_time(bed: Bed, wire: Wire, rest: Rest, sen
     await wire.flow(1)
     assert (await wire.message()).position == sent[0]
     await rest.done("POST", f"{SUB}/resetcursor/{bed.broker.clock.now_ms()}")
-    assert subscription_of(bed.broker).cursor.backlog() == 0
+    assert bed.subscription().cursor.backlog() == 0
     await rest.done("POST", f"{SUB}/resetcursor/-1")
-    assert subscription_of(bed.broker).cursor.backlog() == 6
+    assert bed.subscription().cursor.backlog() == 6
 
 
 async def test_a_cursor_is_reset_to_a_position(bed: Bed, wire: Wire, rest: Rest, sent: list[Position]) -> None:
-    cursor = subscription_of(bed.broker).cursor
+    cursor = bed.subscription().cursor
     for body, read in [
         (body_of(sent[3], partitionIndex=-1), sent[3]),
         (body_of(sent[3], excluded=True), sent[4]),
@@ -125,7 +125,7 @@ async def test_a_cursor_is_reset_to_a_position(bed: Bed, wire: Wire, rest: Rest,
 async def test_a_cursor_is_reset_into_a_batch(bed: Bed, wire: Wire, sender: Wire, rest: Rest) -> None:
     await wire.subscribe()
     (sent,) = await sender.publish(batch_of(b"a", b"b", b"c"), num_messages=3)
-    cursor = subscription_of(bed.broker).cursor
+    cursor = bed.subscription().cursor
     for fields, left in [
         ({"batchIndex": 1}, [0b110]),
         ({"batchIndex": 1, "excluded": True}, [0b100]),
@@ -144,12 +144,12 @@ async def test_a_batch_that_claims_to_be_endless_is_not_cut(bed: Bed, wire: Wire
     await wire.subscribe()
     (sent,) = await sender.publish(plain(b"x", num_messages_in_batch=LARGEST_BATCH + 1))
     await rest.done("POST", f"{SUB}/resetcursor", body_of(sent, batchIndex=1))
-    cursor = subscription_of(bed.broker).cursor
+    cursor = bed.subscription().cursor
     assert (cursor.read_position, cursor.batch_acks.words(sent)) == (sent, [])
 
 
 async def test_a_reset_is_refused_while_another_goes_on(bed: Bed, rest: Rest, sent: list[Position]) -> None:
-    subscription_of(bed.broker).resetting = True
+    bed.subscription().resetting = True
     busy = (412, "Failed for Subscription Busy: Failed to fence subscription")
     assert await rest.refused("POST", f"{SUB}/resetcursor/0") == busy
     assert await rest.refused("POST", f"{SUB}/resetcursor", body_of(sent[0])) == busy
@@ -165,7 +165,7 @@ async def test_messages_older_than_asked_expire(
     await trio.sleep(1)
     (young,) = await sender.publish(fresh(bed.broker, b"young"))
     await rest.done("POST", f"{SUB}/expireMessages/5")
-    subscription = subscription_of(bed.broker)
+    subscription = bed.subscription()
     assert subscription.cursor.mark_delete == sent[-1]
     stats = (await rest.get(f"{TOPICS}/t/stats"))["subscriptions"]["sub"]
     assert (stats["msgExpired"], stats["totalMsgExpired"]) == (0, 6)
@@ -188,7 +188,7 @@ async def test_expire_without_consumers_is_tried_whatever_there_is(
     assert (await rest.refused("POST", f"{SUB}/expireMessages/1000"))[0] == 409
     await wire.ask(Type.CLOSE_CONSUMER, consumer_id=0)
     await rest.done("POST", f"{SUB}/expireMessages/1000")
-    assert subscription_of(bed.broker).cursor.backlog() == 6
+    assert bed.subscription().cursor.backlog() == 6
     await rest.done("POST", f"{SUB}/expireMessages/0")  # all messages are old enough
     assert (await rest.refused("POST", f"{SUB}/expireMessages/0"))[0] == 409
 
@@ -199,11 +199,11 @@ async def test_messages_of_all_subscriptions_expire(bed: Bed, wire: Wire, rest: 
     status, text = await rest.refused("POST", f"{TOPICS}/t/all_subscription/expireMessages/5")
     assert status == 409
     assert "for subscription a due" in text
-    assert subscription_of(bed.broker).cursor.backlog() == 0
+    assert bed.subscription().cursor.backlog() == 0
 
 
 async def test_messages_up_to_a_position_expire(bed: Bed, wire: Wire, rest: Rest, sent: list[Position]) -> None:
-    cursor = subscription_of(bed.broker).cursor
+    cursor = bed.subscription().cursor
     await rest.done("POST", f"{SUB}/expireMessages", body_of(sent[2]))
     assert cursor.mark_delete == sent[2]
     await rest.done("POST", f"{SUB}/expireMessages", body_of(sent[0]))
@@ -228,9 +228,9 @@ async def test_trim_heeds_retention_and_truncate_does_not(
     await rest.done("PUT", f"{TOPICS}/t/unload")
     answer = await rest.call("POST", f"{TOPICS}/t/trim")
     assert (answer.status, answer.body) == (200, b"")
-    assert topic_of(bed.broker).ledger.count == 6
+    assert bed.topic().ledger.count == 6
     await rest.done("DELETE", f"{TOPICS}/t/truncate")
-    assert topic_of(bed.broker).ledger.count == 0
+    assert bed.topic().ledger.count == 0
 
 
 # refusals, and partitioned topics
@@ -264,7 +264,7 @@ async def test_backlogs_of_a_partitioned_topic_go_partition_by_partition(
         ("expireMessages", body, "Expire message at position is not supported for partitioned-topic"),
     ]:
         assert await rest.refused("POST", f"{PARTS}/subscription/sub/{call}", value) == (405, text)
-    topics = [topic_of(bed.broker, f"persistent://public/default/parted-partition-{n}") for n in range(2)]
+    topics = [bed.topic(f"persistent://public/default/parted-partition-{n}") for n in range(2)]
 
     def backlogs() -> list[int]:
         return [topic.subscriptions["sub"].cursor.backlog() for topic in topics]

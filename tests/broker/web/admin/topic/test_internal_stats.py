@@ -127,3 +127,9 @@ async def test_internal_stats_of_a_non_persistent_topic(rest: Rest, wire: Wire) 
     assert stats["numberOfEntries"] == 0
     assert stats["cursors"]["sub"]["active"] is False
     assert list(stats) == [*FIELDS[:5], "waitingCursorsCount", "pendingAddEntriesCount", "cursors"]
+
+
+@pytest.mark.parametrize("of", ["internalStats", "internal-info"])
+async def test_the_name_of_a_cursor_is_encoded_as_java_does(rest: Rest, wire: Wire, of: str) -> None:
+    await wire.subscribe(name="billing eu/1~*")
+    assert [*(await rest.get(f"{TOPICS}/t/{of}"))["cursors"]] == ["billing+eu%2F1%7E*"]

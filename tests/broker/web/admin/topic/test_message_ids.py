@@ -14,10 +14,8 @@ import trio
 from pulsarium.broker.config import PIP, PULSAR_4_2, Config, Profile
 from pulsarium.broker.config.keys import APPEND_BROKER_TIMESTAMP, APPEND_INDEX
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.storage.interface import Storage
 from pulsarium.proto.commands import COMMANDS
-from pulsarium.proto.topic_name import TopicName
 from tests.broker.auth.secured import bearer, by_token
 from tests.broker.held import HeldStorage
 from tests.broker.web.admin.rest import ADMIN, NON_PERSISTENT, TOPICS, give, rest_of
@@ -62,12 +60,6 @@ class Stage:
     async def absent(self, index: int) -> None:
         refusal = await self.rest.refused("GET", f"{INDEX}?index={index}")
         assert refusal == (404, f"Message not found for index {index}")
-
-    @property
-    def topic(self) -> PersistentTopic:
-        topic = self.bed.broker.topics.find(TopicName.parse(TOPIC))
-        assert isinstance(topic, PersistentTopic)
-        return topic
 
 
 @asynccontextmanager
@@ -392,7 +384,12 @@ async def test_a_compacted_message_with_a_negative_time_is_the_oldest(bed: Bed) 
 
 
 async def test_the_last_message_id_follows_what_is_published(stage: Stage) -> None:
-    empty = {**EARLIEST_ID, "ledgerId": stage.topic.ledger.last_confirmed.ledger_id, "batchSize": 0, "batchIndex": -1}
+    empty = {
+        **EARLIEST_ID,
+        "ledgerId": stage.bed.topic().ledger.last_confirmed.ledger_id,
+        "batchSize": 0,
+        "batchIndex": -1,
+    }
     assert await stage.rest.get(f"{T}/lastMessageId") == empty
     (single,) = await stage.publish((plain(b"x"), 1))
     found = {"ledgerId": single.ledger_id, "entryId": 0, "partitionIndex": -1, "batchSize": 0, "batchIndex": -1}
@@ -431,7 +428,7 @@ async def test_a_failed_append_gives_its_indexes_back(bed: Bed, restarted: bool)
         await stage.wire.alive()
         store.fail()
         store.release()
-        assert stage.topic.ledger.last_confirmed == kept
+        assert stage.bed.topic().ledger.last_confirmed == kept
         if not restarted:
             other = await stage.bed.connect()
             await other.producer()

@@ -63,11 +63,11 @@ async def test_a_message_carries_its_metadata(rest: Rest, bed: Bed) -> None:
             ]
         },
     )
-    topic = bed.broker.topics.find(TopicName.parse(NAME))
+    topic = bed.topic(NAME)
     assert topic.messages_in == 1
     entry = (await rest.call("GET", f"{TOPICS}/t/ledger/{where.split(':')[0]}/entry/0", accept="*/*")).body
     assert entry == b"hello 2"
-    stored = topic.ledger.read_now(topic.ledger.last_confirmed)  # type: ignore[union-attr]
+    stored = topic.ledger.read_now(topic.ledger.last_confirmed)
     metadata = parse_metadata(stored)
     assert payload_of(stored) == b"hello 2"
     assert metadata.partition_key == "k2"
@@ -80,8 +80,8 @@ async def test_a_message_carries_its_metadata(rest: Rest, bed: Bed) -> None:
 async def test_keys_with_a_schema_are_separate(rest: Rest, bed: Bed) -> None:
     await rest.done("PUT", f"{TOPICS}/t")
     await produced(rest, URL, KEYED)
-    topic = bed.broker.topics.find(TopicName.parse(NAME))
-    metadata = parse_metadata(topic.ledger.read_now(topic.ledger.last_confirmed))  # type: ignore[union-attr]
+    topic = bed.topic(NAME)
+    metadata = parse_metadata(topic.ledger.read_now(topic.ledger.last_confirmed))
     assert (metadata.partition_key, metadata.partition_key_b64_encoded) == ("azI=", True)
     schema = bed.broker.schemas.latest(TopicName.parse(NAME))
     assert schema is not None
@@ -191,8 +191,8 @@ async def test_answers_wait_for_the_disk(tmp_path: Path) -> None:
         rest = rest_of(bed)
         await rest.done("PUT", f"{TOPICS}/t")
         (where,) = await produced(rest, URL, PLAIN)
-        topic = bed.broker.topics.find(TopicName.parse(NAME))
-        last = topic.ledger.last_confirmed  # type: ignore[union-attr]
+        topic = bed.topic(NAME)
+        last = topic.ledger.last_confirmed
         assert where == f"{last.ledger_id}:{last.entry_id}:-1"
 
 

@@ -9,7 +9,6 @@ import pytest
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.auth.secured import SECRET, bearer, by_token
-from tests.broker.model.upkeep.policed import subscription_of
 from tests.broker.web.admin.rest import TOPICS, give, rest_of
 from tests.broker.web.admin.skipped import SKIP, Secured, format_1, skip, triplet
 from tests.broker.wire import Bed, Wire, plain, serving
@@ -70,9 +69,9 @@ async def test_a_skip_is_redirected_to_the_broker_of_the_topic(two: Bed) -> None
     answer = await second.call("POST", SKIP, body)
     location = f"http://broker.internal:8080{SKIP}?authoritative=false"
     assert (answer.status, answer.headers["location"]) == (307, location)
-    assert subscription_of(two.broker).cursor.backlog() == 1
+    assert two.subscription().cursor.backlog() == 1
     await first.done("POST", f"{SKIP}?authoritative=true", body)
-    assert subscription_of(two.broker).cursor.backlog() == 0
+    assert two.subscription().cursor.backlog() == 0
 
 
 @pytest.mark.req("S423-55")

@@ -16,7 +16,6 @@ from pulsarium.broker.model.ledger.position import Position
 from pulsarium.proto.message_id import words_of
 from tests.broker.conftest import run_without_waiting
 from tests.broker.held import HeldStorage
-from tests.broker.model.upkeep.policed import topic_of
 from tests.broker.web.admin.rest import TOPICS, rest_of
 from tests.broker.web.admin.skipped import skip, triplet
 from tests.broker.wire import KeyShared, Shared, Wire, batch_of, message_id, plain, serving
@@ -77,7 +76,7 @@ def test_skipping_leaves_what_acknowledging_leaves(program: Program, type: int) 
                 await skip(rest, *skips(sent, request))
                 assert kept(store, "sub") == kept(store, "acks")
             assert await delivered(wire, 1) == await delivered(wire, 0)
-            subscriptions = topic_of(bed.broker).subscriptions
+            subscriptions = bed.topic().subscriptions
             left = [(each.cursor.backlog(), [c.unacked for c in each.consumers]) for each in subscriptions.values()]
             assert left[0] == left[1]
             cursors = (await rest.get(f"{TOPICS}/t/internalStats"))["cursors"]

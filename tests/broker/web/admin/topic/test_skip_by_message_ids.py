@@ -12,7 +12,7 @@ from pulsarium.broker.web.http.registry import Route
 from pulsarium.broker.web.routes import all_routes
 from pulsarium.proto.commands import COMMANDS
 from tests.broker.model.dispatch.sharing import got, joined, payloads
-from tests.broker.model.upkeep.policed import fresh, patient, subscription_of, topic_of
+from tests.broker.model.upkeep.policed import fresh, patient
 from tests.broker.web.admin.rest import TOPICS, Rest, rest_of
 from tests.broker.web.admin.skipped import SKIP, backlog, encoded, format_1, posted, send_batch, skip, triplet
 from tests.broker.wire import Bed, Earliest, KeyShared, Message, Shared, Type, Wire, message_id, plain
@@ -93,7 +93,7 @@ async def test_skipping_again_changes_nothing(
     batch = await send_batch(sender)
     for _ in range(2):
         await skip(rest, sent[0], sent[2], triplet(batch, 1))
-        cursor = subscription_of(bed.broker).cursor
+        cursor = bed.subscription().cursor
         assert (cursor.mark_delete, cursor.backlog(), cursor.batch_acks.words(batch)) == (sent[0], 4, [0b11101])
     await skip(rest, *sent, batch)
     await skip(rest, sent[3], triplet(batch, 99))  # a batch index of an acknowledged entry is not checked
@@ -112,7 +112,7 @@ async def test_a_skipped_message_that_a_consumer_has_is_not_redelivered(
     sent = await sender.publish(*[plain(b"%d" % number, partition_key="k") for number in range(4)])
     await wire.messages(4)
     await skip(rest, sent[0], sent[1])
-    (consumer,) = subscription_of(bed.broker).consumers
+    (consumer,) = bed.subscription().consumers
     assert (consumer.unacked, list(consumer.pending)) == (2, sent[2:])
     await wire.redeliver([sent[0], sent[2]])
     again = await got(wire)
@@ -152,9 +152,9 @@ async def test_consumers_that_owe_less_are_given_more(sender: Wire, rest: Rest) 
 
 @pytest.mark.req("S423-60", "SREV-12")
 async def test_nothing_is_written_to_the_topic(bed: Bed, rest: Rest, sent: list[Position]) -> None:
-    before = topic_of(bed.broker).ledger.count
+    before = bed.topic().ledger.count
     await skip(rest, sent[1], sent[0])
-    assert topic_of(bed.broker).ledger.count == before == 5
+    assert bed.topic().ledger.count == before == 5
 
 
 @pytest.mark.req("S423-61")
@@ -172,7 +172,7 @@ async def test_skipping_by_count_takes_no_ids(bed: Bed, rest: Rest, sent: list[P
     await rest.done("POST", f"{by_count}/0", format_1([triplet(sent[3])]))
     assert await backlog(rest) == 5
     await rest.done("POST", f"{by_count}/1", format_1([triplet(sent[3])]))
-    cursor = subscription_of(bed.broker).cursor
+    cursor = bed.subscription().cursor
     assert (cursor.mark_delete, cursor.backlog()) == (sent[0], 4)
     await rest.done("POST", f"{by_count}/2")
     assert (cursor.mark_delete, cursor.backlog()) == (sent[2], 2)
@@ -194,7 +194,7 @@ async def test_the_subscription_is_the_one_that_the_path_encodes(
     await wire.subscribe(name="a/b c", type=Shared)
     (position,) = await sender.publish(plain(b"0"))
     await skip(rest, position, url=f"{TOPICS}/t/subscription/a%2Fb+c/skipByMessageIds")
-    assert subscription_of(bed.broker, "a/b c").cursor.backlog() == 0
+    assert bed.subscription("a/b c").cursor.backlog() == 0
 
 
 async def test_a_terminated_topic_ends_when_its_last_message_is_skipped(wire: Wire, sender: Wire, rest: Rest) -> None:
@@ -247,7 +247,7 @@ async def test_a_skip_joins_what_a_consumer_acknowledged(bed: Bed, wire: Wire, s
     await wire.message()
     await wire.ack(message_id=[message_id(batch, ack_set=[0b11110])])
     await skip(rest, triplet(batch, 1))
-    (consumer,) = subscription_of(bed.broker).consumers
+    (consumer,) = bed.subscription().consumers
     assert consumer.unacked == 3
     await wire.redeliver()
     assert left_of(await wire.message()) == [28]

@@ -13,9 +13,8 @@ from pulsarium.broker.config import Config
 from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.storage.interface import ReadDone, StorageError
+from tests.broker.held import HeldStorage
 from tests.broker.model.dispatch.sharing import got, joined
-from tests.broker.model.upkeep.policed import subscription_of, topic_of
-from tests.broker.subscription_disk import Disk
 from tests.broker.web.admin.rest import TOPICS, Answer, Rest, rest_of
 from tests.broker.web.admin.skipped import format_1, posted, send_batch, skip, triplet
 from tests.broker.wire import Bed, Shared, plain, serving
@@ -23,7 +22,7 @@ from tests.broker.wire import Bed, Shared, plain, serving
 pytestmark = pytest.mark.usefixtures("autojump_clock")
 
 
-class Store(Disk):
+class Store(HeldStorage):
     """A store that can fail to read."""
 
     broken = False
@@ -55,7 +54,7 @@ class Stage:
 
     @property
     def cursor(self) -> ManagedCursor:
-        return subscription_of(self.bed.broker).cursor
+        return self.bed.subscription().cursor
 
     def untouched(self) -> bool:
         return self.cursor.backlog() == 3 and not len(self.cursor.batch_acks)
@@ -85,8 +84,7 @@ async def test_a_skip_outlives_a_kill(type_known: bool) -> None:
         if type_known:
             await (await first.bed.connect()).subscribe(type=Shared)
         await skip(first.rest, first.sent[1], triplet(first.sent[2], 3))
-        left = Store()
-        left.__dict__.update(first.store.left_behind().__dict__)
+        left = first.store.left_behind()
     async with stage(left) as second:
         wire = await joined(second.bed, "c", type=Shared)
         found = [(message.position, list(message.command.ack_set)) for message in await got(wire)]
@@ -223,10 +221,9 @@ async def test_skips_are_kept_up_to_the_caps_of_acknowledgements() -> None:
         batch = await send_batch(first.sender)
         await skip(first.rest, *sent[::2], triplet(first.sent[2], 0), triplet(batch, 0))
         assert first.cursor.backlog() == 8
-        left = Store()
-        left.__dict__.update(first.store.left_behind().__dict__)
+        left = first.store.left_behind()
     async with stage(left, **caps) as second:
         assert [second.cursor.is_acked(position) for position in sent[::2]] == [True, True, False, False]
         acks = second.cursor.batch_acks
         assert (acks.words(first.sent[2]), acks.words(batch)) == ([0b11110], [])
-        assert topic_of(second.bed.broker).ledger.count == 12
+        assert second.bed.topic().ledger.count == 12

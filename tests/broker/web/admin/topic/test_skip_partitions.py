@@ -11,7 +11,6 @@ from pulsarium.broker.model.subscription.skip import SkipEntry
 from pulsarium.broker.web.admin.topic import skip_by_message_ids
 from pulsarium.broker.web.admin.topic.skip_by_message_ids import skip_entries
 from pulsarium.proto.message_id import MessageId
-from tests.broker.model.upkeep.policed import topic_of
 from tests.broker.web.admin.rest import TOPICS, Rest
 from tests.broker.web.admin.skipped import encoded, format_1, posted, send_batch, skip, triplet
 from tests.broker.wire import Bed, Exclusive, Shared, Wire, plain
@@ -26,7 +25,7 @@ def name_of(partition: int) -> str:
 
 
 def backlogs(bed: Bed) -> list[int]:
-    return [topic_of(bed.broker, name_of(n)).subscriptions["sub"].cursor.backlog() for n in range(COUNT)]
+    return [bed.topic(name_of(n)).subscriptions["sub"].cursor.backlog() for n in range(COUNT)]
 
 
 @pytest.fixture
@@ -78,7 +77,7 @@ async def test_messages_of_batches_are_skipped_in_their_partition(
     wire.sequences[0] = wire.sequences[1]
     batch = await send_batch(wire)
     await skip(rest, triplet(batch, 1), sent[1][0], url=PARENT)
-    cursor = topic_of(bed.broker, name_of(0)).subscriptions["sub"].cursor
+    cursor = bed.topic(name_of(0)).subscriptions["sub"].cursor
     assert cursor.batch_acks.words(batch) == [0b11101]
     assert backlogs(bed) == [3, 1, 2]
 
@@ -102,7 +101,7 @@ async def test_every_partition_needs_a_subscription_that_can_be_skipped(
         await wire.subscribe(topic=name_of(n), name="other", type=Exclusive if n == 2 else Shared, consumer_id=10 + n)
     refused = (405, "Unsupported subscription type.")
     assert await rest.refused("POST", url, format_1([triplet(sent[0][0])])) == refused
-    assert topic_of(bed.broker, name_of(0)).subscriptions["other"].cursor.backlog() == 0
+    assert bed.topic(name_of(0)).subscriptions["other"].cursor.backlog() == 0
 
 
 async def test_ids_are_looked_at_where_their_ledger_is(

@@ -12,7 +12,6 @@ from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.web.http.registry import by_path
 from pulsarium.broker.web.routes import all_routes
 from pulsarium.proto.special_names import COMPACTION_CURSOR
-from tests.broker.model.upkeep.policed import subscription_of
 from tests.broker.web.admin.rest import NON_PERSISTENT, TOPICS, Answer, Rest, rest_of
 from tests.broker.web.admin.skipped import SKIP, encoded, format_1, posted, send_batch, skip, triplet
 from tests.broker.wire import Bed, Earliest, Exclusive, Failover, Shared, Type, Wire, plain
@@ -30,7 +29,7 @@ async def sent(wire: Wire, sender: Wire) -> list[Position]:
 
 
 def untouched(bed: Bed, entries: int = 4) -> bool:
-    cursor = subscription_of(bed.broker).cursor
+    cursor = bed.subscription().cursor
     return cursor.backlog() == entries and not len(cursor.batch_acks)
 
 

@@ -18,6 +18,7 @@ import java.util.stream.Stream;
 /** A broker as a process: the command, or a container of the image. */
 final class BrokerProcess {
     private static final long START_LIMIT_MS = 60_000;
+    private static final List<String> ENGINES = List.of("docker", "podman");
     private static final List<String> SERVE = List.of("serve", "--with-parent", "--log-level", "warning");
 
     final String serviceUrl;
@@ -37,7 +38,7 @@ final class BrokerProcess {
         // The broker ends when the pipe on its standard input does: with this process at the latest.
         var process = new ProcessBuilder(command).start();
         var log = new StringBuffer();
-        inBackground(process.getErrorStream(), log);
+        var errors = inBackground(process.getErrorStream(), log);
         var late = new Timer(true);
         late.schedule(new TimerTask() {
             @Override
@@ -54,10 +55,20 @@ final class BrokerProcess {
                     return new BrokerProcess(process, line.replace("0.0.0.0", "127.0.0.1").split(" "));
                 }
             }
+            errors.join(); // its last line says why
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
         } finally {
             late.cancel();
         }
-        throw new IOException(String.join(" ", command) + " ended before it served, or was not ready in a minute:\n" + log);
+        throw new IOException(String.join(" ", command) + " ended before it served, or was not ready in a minute:\n" + log
+                + advice(command.get(0)));
+    }
+
+    /** Returns what to do when a program serves no broker. */
+    private static String advice(String program) {
+        return !ENGINES.contains(program) ? "" : "a container needs the image: type `" + program + " build -t pulsarium .` "
+                + "in a checkout of Pulsarium, or put the command pulsarium on the PATH";
     }
 
     /** Ends the broker, and returns when it has ended. */
@@ -76,7 +87,7 @@ final class BrokerProcess {
         if (named != null) {
             throw new IOException("PULSARIUM names " + named + ", which is not a command: correct or unset the variable");
         }
-        for (var engine : List.of("docker", "podman")) {
+        for (var engine : ENGINES) {
             if (isThere(engine)) {
                 return container(engine);
             }
@@ -118,7 +129,7 @@ final class BrokerProcess {
         return Stream.of(folders).anyMatch(folder -> Files.isExecutable(Path.of(folder, program)));
     }
 
-    private static void inBackground(InputStream output, StringBuffer log) {
+    private static Thread inBackground(InputStream output, StringBuffer log) {
         var thread = new Thread(() -> {
             try (var lines = new BufferedReader(new InputStreamReader(output, StandardCharsets.UTF_8))) {
                 lines.lines().forEach(line -> log.append(line).append('\n'));
@@ -128,5 +139,6 @@ final class BrokerProcess {
         }, "pulsarium-output");
         thread.setDaemon(true);
         thread.start();
+        return thread;
     }
 }
