@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import trio
+from trio.testing import MockClock
 
 from pulsarium.broker.auth.tls import TlsContext
 from pulsarium.broker.cluster import Broker
@@ -22,6 +23,7 @@ from tests.broker.wire import serving
 
 GET = b"GET /admin/v2/tenants HTTP/1.1\r\nHost: x\r\n\r\n"
 TENANTS = b'["public","pulsar"]'
+UNDERWAY = 0.1  # seconds within which a busy kernel brings the bytes that it carries
 
 
 class Served:
@@ -53,6 +55,9 @@ async def served(
     storage: Storage | None = None,
     profile: Profile = PIP,
 ) -> AsyncIterator[Served]:
+    clock = trio.lowlevel.current_clock()
+    if isinstance(clock, MockClock) and clock.autojump_threshold < UNDERWAY:
+        clock.autojump_threshold = UNDERWAY  # all tasks wait while bytes are under way, and time may not jump then
     with trio.fail_after(HANGS), bind("127.0.0.1", 0, "--http-port") as sock:
         async with serving(config, storage=storage, profile=profile) as bed, trio.open_nursery() as nursery:
             scope = trio.CancelScope()
