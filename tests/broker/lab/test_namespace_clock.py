@@ -68,11 +68,12 @@ async def test_two_namespaces_freeze_and_advance_without_each_other() -> None:
         for namespace in (A, B):
             await s.publish(namespace, b"week", after=7 * DAY)
         s.clock(A).freeze()
+        frozen = s.clock(A).now_ms()
         await s.clock(A).advance(7 * DAY)
         assert await s.wires[A].payloads(1) == [b"week"]
         await s.silent(B)
         assert (s.clock(A).frozen, s.clock(B).frozen, s.lab.clock.frozen) == (True, False, False)
-        assert s.clock(A).offset_ms == pytest.approx(7 * DAY * 1000, abs=5000)
+        assert s.clock(A).now_ms() - frozen == 7 * DAY * 1000
         assert (s.clock(B).offset_ms, s.lab.clock.offset_ms) == (0, 0)
         assert s.lab.clock.namespaces == [A]
         await s.clock(B).advance(7 * DAY + 1)
@@ -97,11 +98,14 @@ async def test_a_timer_that_waits_already_goes_along_when_its_namespace_gets_its
 async def test_reading_a_clock_gives_no_namespace_its_own_time() -> None:
     async with stage() as s:
         clock = s.clock(A)
-        assert clock.now_ms() == pytest.approx(s.lab.clock.now_ms(), abs=100)
+        earliest = s.lab.clock.now_ms()
+        assert earliest <= clock.now_ms() <= s.lab.clock.now_ms()
         assert (clock.frozen, clock.is_own) == (False, False)
         await s.lab.clock.advance(DAY)
         s.lab.clock.freeze()
-        assert (clock.now_ms(), clock.frozen, clock.offset_ms) == (s.lab.clock.now_ms(), True, s.lab.clock.offset_ms)
+        assert (clock.now_ms(), clock.frozen) == (s.lab.clock.now_ms(), True)
+        greatest = s.lab.clock.offset_ms  # it falls while the machine's time passes
+        assert greatest >= clock.offset_ms >= s.lab.clock.offset_ms
         assert s.lab.clock.namespaces == []
 
 
