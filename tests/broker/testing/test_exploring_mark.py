@@ -30,7 +30,7 @@ LEDGER = """
             while number not in ledger:
                 message = payments.receive(30_000)
                 {book}
-                payments.acknowledge(message)
+        payments.acknowledge_cumulative(message)
         assert len(ledger) == 4, "a payment is booked twice"
 
     def test_fixtures_of_other_tests_go_on(pulsar_topic):
