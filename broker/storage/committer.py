@@ -261,14 +261,20 @@ class Committer(Worker[CommittedBatch | Barrier]):
         self._at(PersistPoint.COMMITTED)
 
     def background(self) -> bool:
+        if not (self._wants_to_look or self._gone):
+            return False  # without the lock, which the event loop needs to write
         with self._writing:
             self._look_for_room()
             if self._gone:
                 self._is_gone(look=True)
         return False
 
+    @property
+    def _wants_to_look(self) -> bool:
+        return self._unseen_bytes >= LOOK_BYTES or self._is_full
+
     def _look_for_room(self) -> None:
-        if self._unseen_bytes < LOOK_BYTES and not self._is_full:
+        if not self._wants_to_look:
             return
         self._unseen_bytes = 0
         was_full, self._is_full = self._is_full, is_short_of_room(self._log.files.directory)

@@ -178,9 +178,9 @@ async def test_wall_time_is_the_machines_after_its_clock_was_set(
 
 async def test_a_clock_of_the_machine_asks_the_machine() -> None:
     clock = Clock()
-    earliest = time.time_ns() // 1_000_000
-    found = clock.now_ms()
-    assert earliest - 1 <= found <= time.time_ns() // 1_000_000 + 1  # seconds of a float are rounded
+    before = time.time_ns() // 1_000_000
+    asked = clock.now_ms()
+    assert before - 1 <= asked <= time.time_ns() // 1_000_000 + 1  # seconds with a fraction are rounded
     assert machine_wall() is time.time
 
 

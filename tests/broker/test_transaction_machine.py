@@ -28,6 +28,8 @@ SMALL = Config(  # so that a short history crosses every limit
 )
 VERBS = (*("publish", "ack") * 5, *("begin", "end", "end_held") * 2, "plain", "unload", "wait", "stop", "kill")
 
+pytestmark = pytest.mark.timeout(900)  # hypothesis shrinks a failed history first, which takes minutes
+
 
 class Step(NamedTuple):
     verb: str

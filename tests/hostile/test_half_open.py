@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 import trio
 import trio.testing
+from trio.testing import MockClock
 
 from pulsarium.broker.config import Config
 from pulsarium.broker.session.outgoing import MOST_WAITING
 from pulsarium.broker.session.session import sessions_of
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.held import HeldStorage
-from tests.broker.loopback import listening
+from tests.broker.loopback import listening, until
 from tests.broker.session.session import Full, full
 from tests.broker.wire import TOPIC, Bed, Type, frame_of, plain
 
@@ -45,7 +46,7 @@ async def test_short_questions_with_long_answers(full: Full, bed: Bed) -> None:
     assert full.session.may_read
 
 
-async def test_they_wait_for_a_commit_and_are_bounded_too(autojump_clock: object) -> None:
+async def test_they_wait_for_a_commit_and_are_bounded_too() -> None:
     """The broker also counts the bytes of answers that wait for the commit of an earlier message."""
     storage = HeldStorage()
     async with listening(storage=storage) as loopback:
@@ -54,6 +55,7 @@ async def test_they_wait_for_a_commit_and_are_bounded_too(autojump_clock: object
         (session,) = sessions_of(loopback.broker)
         storage.holding = True
         await wire.write(wire.sends(plain(b"x")) + ASK * 100)
+        await until(lambda: not session.may_read)
         await trio.testing.wait_all_tasks_blocked(0.05)
         assert session._promised < MOST_WAITING + 2 * MB
         assert not session.may_read
@@ -99,14 +101,16 @@ async def test_a_half_open_watcher_does_not_hold_up_others(full: Full, bed: Bed)
 
 
 @pytest.mark.req("W-12")
-async def test_a_peer_that_vanished_is_found_out_and_owes_nothing() -> None:
+async def test_a_peer_that_vanished_is_found_out_and_owes_nothing(mock_clock: MockClock) -> None:
     """The peer never sends a FIN. After two keep-alive intervals, its subscription is free for other consumers."""
-    async with listening(Config(keepAliveIntervalSeconds=3)) as loopback:  # twice as long to subscribe
+    async with listening(Config(keepAliveIntervalSeconds=3)) as loopback:
         gone = await loopback.connect(receive_buffer=4096)
         await gone.producer()
-        await gone.write(gone.sends(*[plain(bytes(MB))] * 4))  # a PING may come before the receipts
+        await gone.write(gone.sends(*[plain(bytes(MB))] * 4))
         await gone.subscribe(initialPosition=pb.CommandSubscribe.Earliest)
         await gone.flow()
-        await loopback.sessions(0)  # the peer neither reads nor writes
+        while loopback.broker.sessions:  # the peer neither reads nor writes
+            mock_clock.jump(3)
+            await trio.testing.wait_all_tasks_blocked(0.001)
         other = await loopback.connect()
         await other.subscribe()

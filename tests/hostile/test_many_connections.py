@@ -92,6 +92,7 @@ def idle_connections(home: Path, count: int) -> None:
         ping(other)
 
 
+@pytest.mark.timeout(2 * LONG)
 def test_hundreds_of_idle_connections(tmp_path: Path) -> None:
     idle_connections(tmp_path, 500)
 

@@ -77,17 +77,20 @@ async def test_a_head_of_http_that_never_ends(mock_clock: MockClock) -> None:
 
 
 async def test_an_http_client_that_takes_no_answer(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    mock_clock: MockClock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """Another client takes its answers, of which none takes long, however long the machine stops."""
     monkeypatch.setattr(connection, "SEND_SECONDS", 1.0)
     async with served() as http:
         for index in range(300):
             http.broker.metadata.put_tenant(f"{'tenant' * 20}{index}", {})
         stuck = await http.connect(receive_buffer=4096)
         await stuck.send_all(GET * 100)
+        await trio.lowlevel.wait_readable(stuck.socket)
         async with await http.connect() as good:
             while "does not read its answer" not in caplog.text:
                 assert len((await answer(good))[1]) > 30_000
+                mock_clock.jump(connection.SEND_SECONDS)
         with suppress(trio.BrokenResourceError):
             while await stuck.receive_some(MB):
                 pass

@@ -70,8 +70,9 @@ async def test_one_read_takes_little_while_others_publish(loopback: Loopback, mo
     await other.producer("other")
     await other.publish(plain(b"x"))
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(flood.write, flood.sends(*[plain(bytes(50_000))] * 200))
-        await flood.receipts(200)
+        # few enough for less than READS_ALONE reads, even if a busy network brings little at once
+        nursery.start_soon(flood.write, flood.sends(*[plain(bytes(50_000))] * 80))
+        await flood.receipts(80)
     assert max(reads) <= READ_BESIDE_OTHERS
 
 

@@ -18,6 +18,8 @@ from pulsarium.broker.storage.worker import Job
 from tests.broker.loopback import until
 from tests.broker.storage.asking import ask, batch_of, no_file_grows_beyond
 
+BEGIN = bytes(101)  # more than the event loop writes in the tests of who writes
+
 
 class Hook:
     """A hook that records the persist points. It can hold the commit thread at one point, or make one fail."""
@@ -283,11 +285,17 @@ async def test_a_start_after_a_kill_reads_no_more_than_a_bound(
         assert store._unapplied.changes <= 10 * applier.MOST + 1
 
 
+async def file_is_begun(store: SqliteStorage) -> None:
+    """Let the thread begin a file and look at the disk, and wait until it rests: then the event loop may write."""
+    await ask(store.commit, batch_of(1, 0, BEGIN))
+    store.settle()
+
+
 async def test_the_event_loop_writes_while_the_device_is_fast(
     store: SqliteStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers: list[Exception | None] = []
-    await ask(store.commit, batch_of(1, 0, b"begins a file"))
+    await file_is_begun(store)
     monkeypatch.setattr(pace, "FAST_BYTES", 100)
     monkeypatch.setattr(pace, "FAST_SECONDS", 60)
     monkeypatch.setattr(pace, "FAST_WRITES", 0)
@@ -298,7 +306,7 @@ async def test_the_event_loop_writes_while_the_device_is_fast(
     assert answers == [None]
     await ask(store.commit, Batch())
     assert answers == [None] * 3
-    assert store.read_now(1, 0, 3) == [b"begins a file", b"now", bytes(101), b"behind another"]
+    assert store.read_now(1, 0, 3) == [BEGIN, b"now", bytes(101), b"behind another"]
 
 
 @pytest.fixture
@@ -318,7 +326,7 @@ async def test_one_slow_write_brings_the_thread_back(
 ) -> None:
     monkeypatch.setattr(pace, "LONGEST_CONTEST", longest)
     monkeypatch.setattr(pace.other_threads, "worked_since", lambda moment: longest == 0)
-    await ask(store.commit, batch_of(1, 0, bytes(101)))  # begins a file
+    await file_is_begun(store)
     answers: list[Exception | None] = []
     store.commit(batch_of(1, 1, b"slow"), answers.append)
     assert answers == [None]
@@ -333,7 +341,7 @@ async def test_a_write_that_waited_for_another_thread_of_the_store_is_not_slow_u
     store: SqliteStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pace, "MOST_CONTESTS", 2)
-    await ask(store.commit, batch_of(1, 0, bytes(101)))  # begins a file
+    await file_is_begun(store)
     reads, has_read = threading.Event(), threading.Event()
 
     def read(_: sqlite3.Connection) -> None:
@@ -355,7 +363,7 @@ async def test_a_write_that_waited_for_another_thread_of_the_store_is_not_slow_u
 async def test_a_write_that_took_long_without_a_wait_is_not_slow(
     store: SqliteStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await ask(store.commit, batch_of(1, 0, b"begins a file"))
+    await file_is_begun(store)
     monkeypatch.setattr(pace, "FAST_BYTES", 100)
     monkeypatch.setattr(pace, "FAST_SECONDS", 0)
     monkeypatch.setattr(pace, "waits", lambda: 7)

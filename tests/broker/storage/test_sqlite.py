@@ -138,7 +138,7 @@ async def test_a_read_waits_for_no_commit(tmp_path: Path, nursery: trio.Nursery)
 
 
 async def test_a_cancelled_store_finishes_what_it_was_handed(tmp_path: Path) -> None:
-    store = SqliteStorage(tmp_path)
+    store = SqliteStorage(tmp_path, grace=60)
     answers: list[Exception | None] = []
     async with trio.open_nursery() as nursery:
         await nursery.start(store.run)
