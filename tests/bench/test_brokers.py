@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import random
 import socket
 import sys
 import textwrap
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -84,3 +86,10 @@ def test_naming_it_wrongly(text: str) -> None:
 def test_a_free_port_can_be_taken() -> None:
     with socket.create_server(("127.0.0.1", free_port())):
         pass
+
+
+def test_a_free_port_is_given_once_although_no_server_listens_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = free_port(2)
+    tried = count(given - 1)
+    monkeypatch.setattr(random.SystemRandom, "randrange", lambda *_: next(tried))
+    assert free_port(2) > given + 1

@@ -13,6 +13,8 @@ from trio.testing import MockClock
 AsyncTest: TypeAlias = Callable[..., Coroutine[Any, Any, None]]
 
 SECONDS = 50.0  # of real time; a test that takes longer is stuck
+FIRST_FAILURE: dict[str, Any] = {"operation_timeout": 30, "starting_backoff_interval": 60}
+"""Options of a client that raises the first failure, however slow the machine is: no time is left for a second try."""
 
 
 def run_on(backend: str, test: AsyncTest, *arguments: Any, jump: bool = False) -> None:

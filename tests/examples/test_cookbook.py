@@ -17,7 +17,7 @@ import yaml
 from tests.docs.blocks import EXAMPLE, PAGES, blocks
 from tests.foreign.broker_process import Address, BrokerProcess
 from tests.foreign.toolchains import CARGO_TEST, RECIPES, RECIPES_GO, RECIPES_JUNIT, RECIPES_NPM, RECIPES_RUST, ROOT
-from tests.helpers.package import SECONDS, Package
+from tests.helpers.package import JEST, SECONDS, Package
 
 ACTION = ROOT / ".github" / "actions" / "pulsarium" / "action.yml"
 BIN = Path(sys.executable).parent
@@ -31,7 +31,7 @@ PACKAGES = {
         ("env", "CGO_ENABLED=0", "GOPROXY=off", "go", "test", "-mod=readonly", "-count=1", "-v", "."),
         "--- PASS: TestOrdersSurviveABadNetwork",
     ),
-    "jest": Package(RECIPES_NPM, ("node_modules/.bin/jest",), "Tests:       2 passed, 2 total"),
+    "jest": Package(RECIPES_NPM, JEST, "Tests:       2 passed, 2 total"),
     "junit": Package(RECIPES_JUNIT, ("mvn", "-B", "-o", "test"), "Tests run: 4, Failures: 0, Errors: 0, Skipped: 0"),
     "rust": Package(RECIPES_RUST, CARGO_TEST, "test result: ok. 1 passed; 0 failed"),
 }

@@ -25,8 +25,10 @@ SECRET_OF_TEST = b"the secret of one broker, of thirty-two bytes at least"
 OTHER = b"another key that is long enough for it"
 
 
-REFRESH_SECONDS = 2
-"""Seconds that a client has for its new token. A token that ends on the way to the broker is good nevertheless."""
+REFRESH_SECONDS = 10
+"""Seconds that a client has for its new token, and that pass before it is asked for. A token that ends on the way to
+the broker is good nevertheless.
+"""
 
 
 OPERATION_SECONDS = 30

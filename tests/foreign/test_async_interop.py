@@ -19,7 +19,7 @@ from anyio.to_thread import run_sync
 from pulsarium.client import CompressionType, InitialPosition, Message, MessageId, connect
 from pulsarium.client.errors import ConnectError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.client.both import on_both, run_on
+from tests.client.both import FIRST_FAILURE, on_both, run_on
 from tests.client.key_files import KeyFiles, key_files
 from tests.foreign.java_client import java_program
 
@@ -286,5 +286,5 @@ async def test_our_client_says_that_nobody_listens(launch: Launch) -> None:
     process.kill()
     address = process.address
     with pytest.raises(ConnectError, match=str(address.port)):
-        async with connect(address.service_url, operation_timeout=3) as client, client.create_producer(NAME):
+        async with connect(address.service_url, **FIRST_FAILURE) as client, client.create_producer(NAME):
             pass

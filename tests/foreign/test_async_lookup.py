@@ -18,7 +18,7 @@ from pulsarium.client import (
     connect,
     errors,
 )
-from tests.client.both import on_both
+from tests.client.both import FIRST_FAILURE, on_both
 from tests.foreign.async_secured import by_token
 from tests.foreign.secured import OTHER, Secured, secured
 
@@ -87,7 +87,7 @@ async def test_a_topic_that_is_not_there_is_not_found(broker: Address, over: str
 @on_both
 async def test_a_listener_that_is_not_there(broker: Address, topic: str, over: str) -> None:
     url = broker.admin_url if over == "http" else broker.service_url
-    async with connect(url, listener_name="outside", operation_timeout=3) as client:
+    async with connect(url, listener_name="outside", **FIRST_FAILURE) as client:
         with pytest.raises(errors.PulsarError, match="do not have outside listener"):
             async with client.create_producer(topic):
                 pass

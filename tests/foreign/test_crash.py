@@ -11,6 +11,8 @@ from typing import Any
 import pulsar
 import pytest
 
+from yardsticks.servers import free_port
+
 from .admin import Admin
 from .broker_process import PULSARIUM, Address, BrokerProcess
 from .conftest import Launch
@@ -235,11 +237,13 @@ def test_nothing_but_the_data_directory_is_written(launch: Launch, data: str, tm
 def test_clients_come_back_to_a_proxy_that_was_killed_and_lose_nothing(broker: Address, tmp_path: Path) -> None:
     """The proxy starts again at its port, while the client has messages without a receipt."""
     command = [*PULSARIUM[:-2], "proxy", broker.service_url]
-    killed = BrokerProcess(tmp_path / "killed", command=command)
+    killed = BrokerProcess(tmp_path / "killed", port=free_port(), command=command)
     client = pulsar.Client(killed.address.service_url, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Error))
     topic = uuid.uuid4().hex
     consumer = client.subscribe(topic, "s")
-    producer = client.create_producer(topic, block_if_queue_full=True, batching_enabled=False)
+    producer = client.create_producer(
+        topic, block_if_queue_full=True, batching_enabled=False, send_timeout_millis=120_000
+    )
     wanted = [b"%d" % number for number in range(200)]
     for data in wanted[:100]:
         producer.send_async(data, None)

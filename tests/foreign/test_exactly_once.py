@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import socket
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -15,6 +14,7 @@ import pytest
 
 from tests.foreign.go_client import go_program
 from tests.foreign.java_client import java_program
+from yardsticks.servers import free_port
 
 from .admin import Admin, AdminError
 from .broker_process import Address, BrokerProcess, is_pulsarium
@@ -31,7 +31,6 @@ PROGRAMS = {"java": java_program, "go": go_program} if is_pulsarium() else {"jav
 """Programs by language. A real broker delivers what Go aborts, because only SEND names the transaction."""
 TIMEOUT_MS = 2000  # of transactions that no client ends any more
 COMES_BACK_MS = 60_000  # the longest that a client takes to commit again; the Go client takes longer than Java's
-BELOW_EPHEMERAL = range(15_000, 32_000)  # a client must not take the port of a stopped broker
 
 
 @dataclass
@@ -99,18 +98,6 @@ class Cluster:
         self.admin.call("PUT", f"/admin/v2/namespaces/{namespace}/{bundle}/unload{destination}")
 
 
-def neighbours(chance: random.Random, count: int) -> int:
-    """Return the first of `count` free ports in a row."""
-    while True:
-        first = chance.choice(BELOW_EPHEMERAL)
-        try:
-            for port in range(first, first + count):
-                socket.create_server(("127.0.0.1", port)).close()
-        except OSError:
-            continue
-        return first
-
-
 @contextmanager
 def loops(cluster: Cluster, folder: Path) -> Iterator[list[Loop]]:
     with ExitStack() as stack:
@@ -130,8 +117,7 @@ def test_each_number_is_in_both_outputs_once(launch: Launch, data: str, tmp_path
     for toolchain in (JAVA, GO):
         require(toolchain)
     chance = random.Random(restarts)
-    ports = random.Random()  # a run at the same time must choose other ports
-    cluster = Cluster(launch, data, neighbours(ports, BROKERS), neighbours(ports, BROKERS))
+    cluster = Cluster(launch, data, free_port(BROKERS), free_port(BROKERS))
     cluster.admin.call("PUT", f"/admin/v2/namespaces/{NAMESPACE}", {"bundles": {"numBundles": 16}})
     cluster.admin.call("POST", f"/admin/v2/namespaces/{NAMESPACE}/deduplication", True)
     keep_all = {"retentionTimeInMinutes": -1, "retentionSizeInMB": -1}

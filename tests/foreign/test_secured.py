@@ -167,17 +167,18 @@ def test_a_token_that_expires_is_renewed_in_mid_session(secured: Secured) -> Non
 
     with secured.client(pulsar.AuthenticationToken(supply)) as client:
         producer = client.create_producer(topic())
-        start = len(secured.process.tail(limit=1 << 30))
+        start = secured.process.log.stat().st_size
         asked = len(given)
 
         def log() -> str:
-            return secured.process.tail(limit=1 << 30)[start:]
+            return secured.process.tail(start, limit=1 << 30)
 
         def renewed() -> bool:
             producer.send(b"x")
-            return len(given) >= asked + 2 and log().count("credentials renewed") >= 2
+            return "credentials renewed" in log()
 
-        eventually(renewed, what="two more tokens", seconds=60)
+        eventually(renewed, what="a new token", seconds=60)
+        assert len(given) > asked
         assert "connection closed" not in log()
 
 

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from tests.foreign.toolchains import Toolchain, require
 
 SECONDS = 300.0
+# Both runners give a test 5 s, for which a busy machine may stand still.
+JEST = ("node_modules/.bin/jest", "--testTimeout=60000")
+VITEST = ("node_modules/.bin/vitest", "run", "--no-color", "--testTimeout=60000", "--hookTimeout=60000")
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from pulsarium.broker.testing.http import Http
 from tests.foreign.broker_process import Address, BrokerProcess
 from tests.foreign.deadline import eventually
 from tests.foreign.toolchains import CARGO_TEST, HELPER_GO, HELPER_JUNIT, HELPER_NPM, HELPER_RUST
-from tests.helpers.package import SECONDS, Package
+from tests.helpers.package import JEST, SECONDS, VITEST, Package
 
 END_SECONDS = 30.0
 
@@ -29,8 +29,8 @@ PACKAGES = {
         ("env", "CGO_ENABLED=0", "GOPROXY=off", "go", "test", "-mod=readonly", "-count=1", "-v", "."),
         "--- PASS: TestEachTestHasANamespaceOfItsOwn",
     ),
-    "jest": Package(HELPER_NPM, ("node_modules/.bin/jest",), "Tests:       1 skipped, 4 passed, 5 total"),
-    "vitest": Package(HELPER_NPM, ("node_modules/.bin/vitest", "run", "--no-color"), "3 passed | 1 skipped (4)"),
+    "jest": Package(HELPER_NPM, JEST, "Tests:       1 skipped, 4 passed, 5 total"),
+    "vitest": Package(HELPER_NPM, VITEST, "3 passed | 1 skipped (4)"),
     "junit": Package(HELPER_JUNIT, ("mvn", "-B", "-o", "test"), "Tests run: 4, Failures: 0, Errors: 0, Skipped: 1"),
     "rust": Package(HELPER_RUST, CARGO_TEST, "test result: ok. 3 passed; 0 failed"),
 }

@@ -6,6 +6,8 @@ import errno
 import random
 import socket
 import subprocess
+from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,26 +23,48 @@ def stop(process: subprocess.Popen[bytes], seconds: float) -> None:
         process.wait()
 
 
-def free_port(count: int = 1) -> int:
-    """Return the first of `count` free ports in a row.
+_given: list[socket.socket] = []
+"""The UDP ports of the numbers that `free_port` gave away. They are closed when the process ends."""
 
-    They lie below the system's ephemeral ports, so that they stay free while the broker is down.
+
+def free_port(count: int = 1) -> int:
+    """Return the first of `count` free ports in a row, which no other call returns as long as this process lives.
+
+    They lie below the system's ephemeral ports, so that they stay free while the broker is down. Calls in other
+    processes see the same UDP ports in use: a port that waits for its server is not given to two servers.
     """
     chance = random.SystemRandom()
     for _ in range(1000):
         port = chance.randrange(15_000, 32_000)
-        if all(map(_is_free, range(port, port + count))):
+        if _take(range(port, port + count)):
             return port
     raise AssertionError("no port is free")
+
+
+def _take(ports: Iterable[int]) -> bool:
+    with ExitStack() as stack:
+        marks = []
+        for port in ports:
+            mark = stack.enter_context(socket.socket(type=socket.SOCK_DGRAM))
+            if not (_is_free(port) and _binds(mark, port)):
+                return False
+            marks.append(mark)
+        _given.extend(marks)
+        stack.pop_all()
+    return True
 
 
 def _is_free(port: int) -> bool:
     with socket.socket() as attempt:
         attempt.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            attempt.bind(("127.0.0.1", port))
-        except OSError as error:
-            if error.errno != errno.EADDRINUSE:
-                raise
-            return False
+        return _binds(attempt, port)
+
+
+def _binds(sock: socket.socket, port: int) -> bool:
+    try:
+        sock.bind(("127.0.0.1", port))
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise
+        return False
     return True

@@ -17,7 +17,7 @@ from pulsarium.client.connection import wrong_port
 from pulsarium.client.connection.service_url import BrokerAddress
 from pulsarium.client.connection.settings import Settings
 from pulsarium.client.opening import open_client
-from tests.client.both import on_both, run_on
+from tests.client.both import FIRST_FAILURE, on_both, run_on
 from tests.client.hostile import clocks
 from tests.client.hostile.played import playing
 from tests.client.peer import Peers
@@ -216,7 +216,7 @@ async def test_lookups_over_http_where_there_is_no_tls() -> None:
 @on_both
 async def test_lookups_over_http_where_nobody_listens() -> None:
     with refusing_port() as port:
-        async with connect(f"http://127.0.0.1:{port}", operation_timeout=3, starting_backoff_interval=4) as client:
+        async with connect(f"http://127.0.0.1:{port}", **FIRST_FAILURE) as client:
             with pytest.raises(errors.ConnectError, match=f"^http://127.0.0.1:{port}: connection refused$"):
                 async with client.create_producer("t"):
                     pass

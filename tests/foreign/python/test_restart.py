@@ -25,7 +25,7 @@ def test_clients_reconnect_and_lose_nothing(launch: Launch, data: str, how: str)
     broker = launch("--data", data)
     client = pulsar.Client(broker.address.service_url)
     consumer = client.subscribe(NAME, "s", pulsar.ConsumerType.Shared)
-    producer = client.create_producer(NAME)
+    producer = client.create_producer(NAME, send_timeout_millis=120_000)  # more than a slow start of the broker
     sent = payloads(100)
     send_all(producer, sent)
     for message in receive(consumer, 100)[:60]:

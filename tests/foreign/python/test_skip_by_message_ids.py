@@ -45,6 +45,7 @@ def test_ids_of_receipts(client: Any, admin: Admin, topic: str, kind: Any) -> No
     consumer = subscribe(client, topic, kind)
     assert consume(consumer, 3) == [sent[1], sent[2], sent[4]]
     assert_nothing_more(consumer)
+    consumer.close()  # closing sends the acknowledgements
     assert admin.backlog(topic, "s") == 0
 
 
