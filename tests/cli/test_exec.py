@@ -25,19 +25,23 @@ EXEC = (sys.executable, "-P", "-c", HEEDED + UNHURRIED + "from pulsarium.__main_
 PULSARIUM = (sys.executable, "-P", "-m", "pulsarium")
 URLS = "import os; print(*(os.environ.get(f'{tool}_{name}') for tool in ('PULSAR', 'PULSARIUM') for name in NAMES))"
 PLAIN = "NAMES = ('SERVICE_URL', 'ADMIN_URL', 'SERVICE_URL_TLS', 'ADMIN_URL_TLS')\n" + URLS
-# Prints a line when it is ready, and for each signal whether the broker still runs.
+# Says when it is ready, and for each signal whether the broker still runs. A signal may come inside of such a line, where
+# print() would fail: its buffer belongs to the line.
 ENDURING = """
 import os, signal, socket, sys
 from urllib.parse import urlsplit
 
+def say(line):
+    os.write(1, line.encode() + b"\\n")
+
 def heard(number, frame):
     url = urlsplit(os.environ["PULSAR_SERVICE_URL"])
     socket.create_connection((url.hostname, url.port), timeout=30).close()
-    print(signal.Signals(number).name, flush=True)
+    say(signal.Signals(number).name)
 
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
     signal.signal(number, heard)
-print("ready", flush=True)
+say("ready")
 sys.exit(0 if sys.stdin.readline() == "end\\n" else 9)
 """
 
