@@ -25,8 +25,8 @@ EXEC = (sys.executable, "-P", "-c", HEEDED + UNHURRIED + "from pulsarium.__main_
 PULSARIUM = (sys.executable, "-P", "-m", "pulsarium")
 URLS = "import os; print(*(os.environ.get(f'{tool}_{name}') for tool in ('PULSAR', 'PULSARIUM') for name in NAMES))"
 PLAIN = "NAMES = ('SERVICE_URL', 'ADMIN_URL', 'SERVICE_URL_TLS', 'ADMIN_URL_TLS')\n" + URLS
-# Says when it is ready, and for each signal whether the broker still runs. A signal may come inside of such a line, where
-# print() would fail: its buffer belongs to the line.
+# Says when it is ready, and for each signal whether the broker still runs. A signal may interrupt such a line, in whose
+# buffer print() would find no room for another one.
 ENDURING = """
 import os, signal, socket, sys
 from urllib.parse import urlsplit
