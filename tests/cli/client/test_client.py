@@ -380,7 +380,7 @@ def test_pulsarium_client_says_that_nobody_listens() -> None:
             "read",
             "t",
         ]
-        result = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+        result = subprocess.run(command, check=False, capture_output=True, text=True)
     assert (result.returncode, result.stdout) == (1, "")
     assert "pulsarium serve" in result.stderr
     assert "Traceback" not in result.stderr
