@@ -33,7 +33,7 @@ from typing import IO, Any
 
 _RECEIVES = ("receive", "receive-batch")
 _NOTHING: Mapping[str, Any] = {"ids": [], "messages": []}
-_DELAY = 1.0
+_DELAY = 3.0  # seconds; a busy machine may need more than one to look
 
 
 class Bug:

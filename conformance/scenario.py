@@ -155,6 +155,10 @@ class Stage:
         """Return the backlog of a subscription of a classic topic."""
         return int(self.side.stats(topic)["subscriptions"][subscription]["msgBacklog"])
 
+    def unacknowledged(self, topic: str, subscription: str = "s") -> int:
+        """Return how many messages the consumers of a subscription have and did not acknowledge."""
+        return int(self.side.stats(topic)["subscriptions"][subscription]["unackedMessages"])
+
     def active(self, topic: str) -> list[int]:
         """Return the ids of the active segments."""
         segments = self.side.layout(topic)["segments"]
@@ -302,6 +306,13 @@ class Stage:
         self.equal(sorted(each["value"] for each in got), sorted(values), "values that the consumer received")
         return got
 
+    def receive_at_least(self, consumer: str, values: Iterable[str], seconds: float | None = None) -> None:
+        """Receive messages until every value was there. After the loss of a connection, others come, too."""
+        missing = set(values)
+        while missing and (some := self.receive(consumer, len(missing), seconds or PATIENCE)):
+            missing -= {each["value"] for each in some}
+        self.equal(missing, set(), "values that the consumer did not receive")
+
     def nothing(self, consumer: str) -> None:
         """Fail when a consumer receives anything for a while."""
         got = self.receive(consumer, 1, QUIET_SECONDS)
@@ -323,6 +334,7 @@ class Stage:
                 for each in some:
                     self.acknowledge(consumer, each)
                 mine += some
+                end = time.monotonic() + PATIENCE if some else end
         self.equal(sum(map(len, got)), number, "messages that the consumers received")
         return got
 

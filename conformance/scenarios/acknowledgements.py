@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from pulsarium.conformance.scenario import Message, Stage, scenario, texts
@@ -335,6 +336,7 @@ def what_is_left_of_a_batch_comes_again(stage: Stage) -> None:
     stage.send(stage.producer(topic, batch=3), texts(0, 3))
     got = stage.receive_in_order(consumer, texts(0, 3))
     stage.acknowledge(consumer, got[1])
+    stage.until(lambda: stage.unacknowledged(topic) == 2, "the acknowledgement did not arrive")
     stage.ask("negative-acknowledge", consumer=consumer, message=got[0]["id"])
     stage.receive_in_order(consumer, ["m-0", "m-2"], acknowledge=True)
     stage.nothing(consumer)
@@ -351,9 +353,11 @@ def a_negatively_acknowledged_message_waits(stage: Stage) -> None:
     consumer = stage.consumer(topic, "Shared", nack_delay=3000)
     stage.send(stage.producer(topic), ["a"])
     (message,) = stage.receive_all(consumer, ["a"])
+    begun = time.monotonic()
     stage.ask("negative-acknowledge", consumer=consumer, message=message["id"])
-    stage.nothing(consumer)
     stage.receive_all(consumer, ["a"])
+    waited = time.monotonic() - begun
+    stage.that(waited > 2, f"the message came again after {waited:.1f} s, and not after 3 s")
 
 
 @scenario(
@@ -399,7 +403,7 @@ def all_unacknowledged_messages_come_again(stage: Stage) -> None:
 )
 def an_unacknowledged_message_comes_again_after_the_timeout(stage: Stage) -> None:
     topic = stage.topic()
-    consumer = stage.consumer(topic, "Shared", ack_timeout=1000)
+    consumer = stage.consumer(topic, "Shared", ack_timeout=3000)
     stage.send_each(stage.producer(topic), texts(0, 2))
     got = stage.receive_all(consumer, texts(0, 2))
     stage.acknowledge(consumer, got[0])

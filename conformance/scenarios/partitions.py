@@ -218,12 +218,7 @@ def unconfirmed_messages_are_sent_again(stage: Stage) -> None:
     sending = stage.sending(producer, texts(0, 200))
     stage.side.cut()
     sending.wait(60)
-    missing, end = set(texts(0, 200)), 0
-    while missing and end < 3:
-        some = stage.receive(consumer, len(missing), 2)
-        missing -= {each["value"] for each in some}
-        end = 0 if some else end + 1
-    stage.equal(missing, set(), "messages that did not arrive")
+    stage.receive_at_least(consumer, texts(0, 200))
 
 
 @scenario(

@@ -51,10 +51,7 @@ def a_damaged_part_of_a_batch_gives_its_permits_back(stage: Stage) -> None:
     got = stage.receive_in_order(consumer, texts(0, 10))
     for each in got[:5]:
         stage.acknowledge(consumer, each)
-    counted = stage.side.stats
-    stage.until(
-        lambda: counted(topic)["subscriptions"]["s"]["unackedMessages"] == 5, "half of the batch was not acknowledged"
-    )
+    stage.until(lambda: stage.unacknowledged(topic) == 5, "half of the batch was not acknowledged")
     stage.side.damage(topic, 1)
     for each in got[5:]:
         stage.ask("negative-acknowledge", consumer=consumer, message=each["id"])

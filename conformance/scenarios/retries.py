@@ -28,7 +28,7 @@ def refused(stage: Stage, topic: str, values: Sequence[str], **options: Any) -> 
     stage.send(stage.producer(topic), keyed(*values))
     (first,) = stage.receive_in_order(consumer, values[:1])
     unacked = len(values)
-    stage.until(lambda: of_subscription(stage, topic, "unackedMessages") == unacked, "not all messages were sent")
+    stage.until(lambda: stage.unacknowledged(topic) == unacked, "not all messages were sent")
     nack(stage, consumer, first)
     return consumer, first
 

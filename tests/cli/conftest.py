@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from pulsarium.client.connection import pool
+
 
 @pytest.fixture(autouse=True)
 def _logging_as_it_was() -> Iterator[None]:
@@ -18,3 +20,9 @@ def _logging_as_it_was() -> Iterator[None]:
         root.removeHandler(handler)
     root.setLevel(levels[0])
     ours.setLevel(levels[1])
+
+
+@pytest.fixture(autouse=True)
+def _no_line_about_a_slow_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep stderr as it is on a fast machine."""
+    monkeypatch.setattr(pool, "SLOW", 600.0)

@@ -40,7 +40,7 @@ def test_ctrl_c_while_a_command_is_imported_leaves_no_traceback(command: str) ->
         "sys.meta_path.insert(0, Hook())\n"
         "from pulsarium.__main__ import main; main()"
     )
-    run = subprocess.run([sys.executable, "-P", "-c", code, command], check=False, capture_output=True, timeout=30)
+    run = subprocess.run([sys.executable, "-P", "-c", code, command], check=False, capture_output=True)
     assert (run.returncode, run.stdout, run.stderr) == (-signal.SIGINT, b"", b"")
 
 
@@ -96,7 +96,7 @@ def test_ctrl_c_ends_a_conformance_run_whose_client_hangs(tmp_path: Path) -> Non
     )
     eventually(begun.exists, what="the adapter was asked", seconds=50)
     process.send_signal(signal.SIGINT)
-    said, errors = process.communicate(timeout=50)
+    said, errors = process.communicate()
     assert process.returncode == INTERRUPTED, (said + errors).decode()
 
 
@@ -115,7 +115,7 @@ class Consuming(NamedTuple):
     def interrupt(self) -> tuple[int, bytes]:
         """Interrupt the process. Return its exit code and its output."""
         self.process.send_signal(signal.SIGINT)
-        out, err = self.process.communicate(timeout=50)
+        out, err = self.process.communicate()
         return self.process.returncode, out + err
 
 
@@ -147,8 +147,8 @@ def test_ctrl_c_closes_the_consumer_and_ends_with_130(address: Address) -> None:
     with consumer_of(address, grace_seconds=60) as consuming:
         consuming.said("fault", "observe", "CLOSE_CONSUMER")
         assert consuming.interrupt() == (130, b"")
-        (closed,) = json.loads(consuming.said("fault", "list", "--json"))
-        assert closed["hits"] == 1
+        # A client that is interrupted before it has read that it is subscribed does not wait for the answer.
+        eventually(lambda: json.loads(consuming.said("fault", "list", "--json"))[0]["hits"] == 1, what="CLOSE_CONSUMER")
 
 
 def test_ctrl_c_does_not_wait_for_a_broker_that_does_not_answer(address: Address) -> None:

@@ -180,7 +180,7 @@ def without(module: str, code: str, *arguments: str) -> subprocess.CompletedProc
     """Run code in a process in which a module is not installed."""
     program = f"import sys; sys.modules[{module!r}] = None\n{code}"
     command = [sys.executable, "-P", "-c", program, *arguments]
-    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=50)
+    return subprocess.run(command, check=False, capture_output=True, text=True)
 
 
 @pytest.mark.parametrize(

@@ -116,5 +116,5 @@ def test_the_end_of_a_pipe_on_standard_input_ends_a_broker() -> None:
 
 def test_the_end_of_standard_input_is_for_the_command_of_exec() -> None:
     command = (*PULSARIUM, "exec", "--with-parent", "--", sys.executable, "-c", "import sys; print(sys.stdin.read())")
-    run = subprocess.run(command, input="text", capture_output=True, text=True, timeout=50, check=True)
+    run = subprocess.run(command, input="text", capture_output=True, text=True, check=True)
     assert (run.stdout, run.stderr) == ("text\n", "")

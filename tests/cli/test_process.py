@@ -62,7 +62,7 @@ def serving(home: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], 
 def ended(home: Path, *options: str) -> tuple[int, str, str]:
     """Run a broker that must fail to start, and return its exit code, stdout and stderr."""
     run = subprocess.run(
-        [*COMMAND, *options], check=False, capture_output=True, text=True, cwd=home, env=environment(home), timeout=30
+        [*COMMAND, *options], check=False, capture_output=True, text=True, cwd=home, env=environment(home)
     )
     return run.returncode, run.stdout, run.stderr
 

@@ -134,8 +134,12 @@ def _ping(service_url: str, told: Pipe[object, object]) -> None:
     waits: list[float] = []
     gap = last = due = 0.0
     sent: deque[float] = deque()
-    while sent or not told.poll():
-        if (now := time.perf_counter()) >= due and not told.poll():
+
+    def is_over() -> bool:
+        return gap > 0 and told.poll()  # a short block may end before the second PONG
+
+    while sent or not is_over():
+        if (now := time.perf_counter()) >= due and not is_over():
             connection.socket.sendall(ping)
             sent.append(now)
             due = now + PING_SECONDS
