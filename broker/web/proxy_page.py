@@ -10,6 +10,7 @@ from typing import Final
 
 from pulsarium.broker.config.listeners import Listener
 from pulsarium.broker.lab import Lab
+from pulsarium.broker.lab.arguments import ADDED_BY
 from pulsarium.broker.lab.connections import Connection
 from pulsarium.broker.lab.masks import mask_to_json
 from pulsarium.broker.web.http.reply import HttpReply
@@ -20,6 +21,7 @@ HEADERS: Final = {
     "Refresh": "5",
 }
 MOST_ROWS: Final = 500  # of a table: a proxy may have many thousand clients
+NONE: Final = "None. Add one: <code>{}</code>"
 _STYLE: Final = (
     ":root{color-scheme:light dark}"
     "body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem}"
@@ -53,13 +55,13 @@ def page_of_proxy(lab: Lab, broker: str, urls: Listener) -> HttpReply:
             "Faults",
             ("id", "what it does", "hits"),
             ((rule.id, rule.words, rule.hits) for rule in lab.faults.rules),
-            "None. Add one: <code>pulsarium fault add SEND drop --after-work --topic orders</code>",
+            NONE.format(ADDED_BY["faults"]),
         ),
         *_table(
             "Masks",
             ("id", "mask"),
             ((worn.id, json.dumps(mask_to_json(worn))) for worn in lab.masks.worn),
-            "None. Add one: <code>pulsarium mask add --max-protocol-version 19</code>",
+            NONE.format(ADDED_BY["masks"]),
         ),
         *_table(
             "Captures",
@@ -68,7 +70,7 @@ def page_of_proxy(lab: Lab, broker: str, urls: Listener) -> HttpReply:
                 (each.id, each.path or "in memory", each.frames, "running" if each.running else "ended")
                 for each in lab.captures.all
             ),
-            "None. Begin one: <code>pulsarium capture start</code>",
+            NONE.format(ADDED_BY["captures"]),
         ),
         *_table(
             "Mistakes of clients",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from typing import Any, Final
 
 import click
 
-from pulsarium.broker.lab.arguments import json_arguments
+from pulsarium.broker.lab.arguments import ADDED_BY, json_arguments
 from pulsarium.cli import terminal
 from pulsarium.cli.admin.api import Api, done
 from pulsarium.cli.admin.asked import AdminRun, asks_which_broker
@@ -129,6 +129,11 @@ def taking(kind: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
         return command
 
     return add_options
+
+
+def listed(lines: Iterable[str], things: str) -> None:
+    """Print the lines of a list, or which command adds to an empty one. `things` are a name in `ADDED_BY`."""
+    click.echo("\n".join(lines) or f"No {things}. Add one: {ADDED_BY[things]}")
 
 
 def asked(given: Mapping[str, Any], *kinds: type) -> dict[str, Any]:

@@ -69,7 +69,7 @@ async def test_a_fault_loses_a_receipt(fault: Fault) -> None:
     assert "hits\n1   SEND" in await fault.said("wait", "1")
     assert json.loads(await fault.said("list", "--json"))[0]["hits"] == 1
     assert await fault.said("remove", "1") == ""
-    assert await fault.said("list") == "nothing\n"
+    assert await fault.said("list") == "No faults. Add one: pulsarium fault add SEND drop --after-work --topic orders\n"
     assert fault.faults.rules == []
 
 
