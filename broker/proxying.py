@@ -139,7 +139,7 @@ async def open_proxy(
             await nursery.start(serve_http, site, http)
             if https is not None:
                 await nursery.start(partial(serve_http, tls=stand_in.cluster.tls), site, https)
-            toxiproxy_url = await open_toxiproxy(stand_in, control, nursery, options.host)
+            toxiproxy_url = await open_toxiproxy(stand_in, control, nursery, options.host, of_proxy=True)
             yield RunningProxy(stand_in, options.host, toxiproxy_url)
             site.stop()
             with trio.move_on_after(LAST_WORDS):

@@ -21,7 +21,7 @@ from pulsarium.broker.lab.proxy.rewriting import BrokerUrls
 from pulsarium.broker.logs import PartLog
 from pulsarium.broker.net.dialling import why
 from pulsarium.broker.web.forwarding import FAILURES, SWITCHED, Answer, Question, ask
-from pulsarium.broker.web.http.browser import HARMLESS
+from pulsarium.broker.web.http.browser import HARMLESS, PROXY
 from pulsarium.broker.web.http.errors import AdminError
 from pulsarium.broker.web.http.live import EVENTS
 from pulsarium.broker.web.http.owner import HOST
@@ -77,7 +77,7 @@ class ProxySite(Site):
     def __init__(
         self, stand_in: Broker, admin_url: str | None, through: ThroughHost, tls: ssl.SSLContext | None = None
     ) -> None:
-        super().__init__(stand_in, declared(MODULES))
+        super().__init__(stand_in, declared(MODULES), guarded=PROXY)
         self._admin_url = admin_url
         self._through = through
         self._tls = tls

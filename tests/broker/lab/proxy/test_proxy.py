@@ -11,8 +11,9 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 from urllib.parse import urlsplit
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import pytest
 import trio
@@ -202,6 +203,34 @@ async def test_a_name_of_the_proxy_that_is_allowed_is_answered() -> None:
     named = {"Host": "proxy.example"}
     async with behind(allowed_hosts=frozenset({"proxy.example"})) as it:
         assert await trio.to_thread.run_sync(status_of, it.proxy.admin_url, "/lab/nothing", named) == 501
+
+
+@pytest.mark.parametrize(
+    ("headers", "words"),
+    [
+        (
+            {"Host": "evil.example"},
+            "not this proxy's; if you trust it, allow it: pulsarium proxy --allow-host evil.example",
+        ),
+        (
+            {"Origin": "https://evil.example"},
+            "may not call this proxy; if you trust it, allow it: pulsarium proxy --allow",
+        ),
+        ({"Origin": "null"}, "a page that --allow-host names, or let all pages call: pulsarium proxy --allow-host '*'"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("of", ["admin_url", "toxiproxy_url"])
+async def test_a_refusal_of_a_page_names_the_option_of_the_proxy(of: str, headers: dict[str, str], words: str) -> None:
+    async with in_front_of("pulsar://localhost:1", None, toxiproxy_port=0) as it:
+        assert words in await trio.to_thread.run_sync(refusal_of, getattr(it.proxy, of), headers)
+
+
+def refusal_of(url: str, headers: dict[str, str]) -> str:
+    """Return the body of the answer to a POST with these headers."""
+    with pytest.raises(HTTPError) as refused:
+        urlopen(Request(f"{url}/version", b"{}", headers))
+    return refused.value.read().decode()
 
 
 def status_of(url: str, path: str, headers: dict[str, str]) -> int:
