@@ -5,7 +5,6 @@ from __future__ import annotations
 import ssl
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
-from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
@@ -13,7 +12,7 @@ from urllib.parse import urlsplit
 import h11
 import trio
 
-from pulsarium.broker.lab.proxy.upstream import context_to_brokers
+from pulsarium.broker.lab.proxy.upstream import trust_of_the_machine
 from pulsarium.broker.net import dialling
 from pulsarium.broker.net.dialling import Dialled, dial, plain
 from pulsarium.broker.net.slices import Slice
@@ -91,7 +90,7 @@ async def ask(url: str, question: Question, tls: ssl.SSLContext | None, until_re
     """
     parts = urlsplit(url)
     secure = parts.scheme == "https"
-    context = (tls or _trust_of_the_machine()) if secure else None
+    context = (tls or trust_of_the_machine()) if secure else None
     with trio.fail_after(PATIENCE):
         stream = await dial(parts.hostname or "", parts.port or (443 if secure else 80), context)
     until_read.callback(plain(stream).close)  # at once, without a goodbye of TLS
@@ -106,12 +105,6 @@ async def ask(url: str, question: Question, tls: ssl.SSLContext | None, until_re
             elif isinstance(event, (h11.Response, h11.InformationalResponse)) and _is_last(event.status_code):
                 return Answer(stream, http, event)
             await work.pause()
-
-
-@cache
-def _trust_of_the_machine() -> ssl.SSLContext:
-    """Return the context of the machine's authorities, which takes a while to read."""
-    return context_to_brokers()
 
 
 async def _send(stream: Dialled, http: h11.Connection, question: Question, host: str, url: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import ssl
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ import trio
 from pulsarium.broker.cluster import Broker
 from pulsarium.broker.config.listeners import Listener
 from pulsarium.broker.lab import Lab
+from pulsarium.broker.lab.proxy.proxy import Proxy
 from pulsarium.broker.lab.proxy.rewriting import BrokerUrls
 from pulsarium.broker.logs import PartLog
 from pulsarium.broker.net.dialling import why
@@ -67,19 +68,16 @@ LOOKUP: Final = "/lookup/"
 WEBSOCKET: Final = "websocket"
 UPGRADED: Final = [("connection", "Upgrade"), ("upgrade", WEBSOCKET)]
 
-ThroughHost = Callable[[str, BrokerUrls], BrokerUrls]
-"""Map the URLs of a broker to those of the proxy, for a client that knows the proxy by this name."""
-
 
 class ProxySite(Site):
     """The lab of the proxy, and everything else from the broker at `admin_url`, or nothing without one."""
 
     def __init__(
-        self, stand_in: Broker, admin_url: str | None, through: ThroughHost, tls: ssl.SSLContext | None = None
+        self, stand_in: Broker, admin_url: str | None, proxy: Proxy, tls: ssl.SSLContext | None = None
     ) -> None:
         super().__init__(stand_in, declared(MODULES), guarded=PROXY)
         self._admin_url = admin_url
-        self._through = through
+        self._proxy = proxy
         self._tls = tls
 
     async def routed(self, request: HttpRequest, until_sent: ExitStack) -> HttpReply:
@@ -168,7 +166,7 @@ class ProxySite(Site):
 
     def _first_page(self, request: HttpRequest, broker: str) -> HttpReply:
         _, urls = self._known_as(request)
-        return page_of_proxy(self.broker.cluster.attached(Lab), broker, urls)
+        return page_of_proxy(self.broker.cluster.attached(Lab), broker, urls, self._proxy.brokers())
 
     def _known_as(self, request: HttpRequest) -> tuple[str, Listener]:
         """Return the name by which a client knows the proxy, and the URLs of the proxy with that name."""
@@ -188,7 +186,7 @@ class ProxySite(Site):
             return body
         host, own = self._known_as(request)
         urls = BrokerUrls(told.get("brokerUrl") or "", told.get("brokerUrlTls") or "")
-        plain, secure = self._through(host.strip("[]"), urls)
+        plain, secure = self._proxy.through(host.strip("[]"), urls)
         changed: dict[str, Any] = {"brokerUrl": plain or None, "brokerUrlTls": secure or None}
         changed |= {"httpUrl": own.http, "httpUrlTls": own.https or None}
         changed |= {"nativeUrl": plain or secure} if told.get("nativeUrl") else {}

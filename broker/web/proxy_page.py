@@ -36,8 +36,11 @@ _ELSEWHERE: Final = (
 )
 
 
-def page_of_proxy(lab: Lab, broker: str, urls: Listener) -> HttpReply:
-    """Return the page of a proxy in front of the broker at a URL. `urls` are those of the proxy."""
+def page_of_proxy(lab: Lab, broker: str, urls: Listener, brokers: Iterable[tuple[str, str]]) -> HttpReply:
+    """Return the page of a proxy in front of the broker at a URL. `urls` are those of the proxy.
+
+    `brokers` are those that clients were led to, each with what keeps clients from it or is unexpected.
+    """
     for_clients, for_commands = (
         " or ".join(f"<code>{escape(url)}</code>" for url in each if url)
         for each in ((urls.pulsar, urls.pulsar_ssl), (urls.http, urls.https))
@@ -51,6 +54,7 @@ def page_of_proxy(lab: Lab, broker: str, urls: Listener) -> HttpReply:
             map(_cells, lab.taps.connections.all()),
             "No client is connected.",
         ),
+        *_table("Brokers", ("broker", "to know"), brokers, "No client was led to a broker."),
         *_table(
             "Faults",
             ("id", "what it does", "hits"),

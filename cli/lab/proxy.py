@@ -125,7 +125,7 @@ def proxy_of(
     **others: Any,
 ) -> ProxyOptions:
     """Return the options of a proxy. Raise `RequestRefused` for a URL or a file that cannot be used."""
-    from pulsarium.broker.lab.proxy.upstream import ProxyTls, Upstream, context_to_brokers
+    from pulsarium.broker.lab.proxy.upstream import Upstream, context_to_brokers
     from pulsarium.broker.proxying import FORBIDDEN, ProxyOptions
 
     if admin_url is not None and not admin_url.startswith(("http://", "https://")):
@@ -154,7 +154,7 @@ def proxy_of(
         https_port=https_port,
         tls_cert=tls_cert,
         tls_key=tls_key,
-        tls=ProxyTls(to_brokers if upstream.secure else None, to_brokers),
+        tls=to_brokers,
         allowed_hosts=frozenset(allow_host),
         toxiproxy_port=toxiproxy_port,
         sure=sure,

@@ -18,7 +18,7 @@ import trio.testing
 
 from pulsarium.broker.auth.tls import context_of
 from pulsarium.broker.config import Config
-from pulsarium.broker.lab.proxy.upstream import ProxyTls, context_to_brokers
+from pulsarium.broker.lab.proxy.upstream import context_to_brokers
 from pulsarium.broker.web import forwarding
 from tests.broker.auth.secured import Authority
 from tests.broker.lab.proxy.behind import in_front_of
@@ -102,8 +102,8 @@ async def through(broker: Broker) -> AsyncIterator[Talk]:
 
 
 @asynccontextmanager
-async def asking(admin_url: str, tls: ProxyTls | None = None) -> AsyncIterator[Talk]:
-    async with in_front_of(NOBODY, admin_url, tls=tls or ProxyTls()) as it:
+async def asking(admin_url: str, tls: ssl.SSLContext | None = None) -> AsyncIterator[Talk]:
+    async with in_front_of(NOBODY, admin_url, tls=tls) as it:
         place = urlsplit(it.proxy.admin_url)
         async with await trio.open_tcp_stream(place.hostname or "", place.port or 0) as stream:
             yield Talk(stream, h11.CLIENT)
@@ -383,7 +383,7 @@ async def test_a_lookup_at_a_broker_that_has_tls_only_leads_to_the_proxy() -> No
         await talk.answer(200)
         await talk.send(h11.Data(data=json.dumps(found).encode()), h11.EndOfMessage())
 
-    async with served(broker) as url, asking(url, ProxyTls(context_to_brokers())) as client:
+    async with served(broker) as url, asking(url, context_to_brokers()) as client:
         await client.ask("GET", path="/lookup/v2/topic/persistent/a/b/c")
         await client.send(h11.EndOfMessage())
         await client.head()
@@ -456,7 +456,7 @@ async def test_an_https_url_of_the_admin_api_needs_trust(trusts: bool, tmp_path:
 
     authority = Authority(tmp_path)
     files = authority.sign("server")
-    tls = ProxyTls(to_admin=context_to_brokers(authority.path)) if trusts else ProxyTls()
+    tls = context_to_brokers(authority.path) if trusts else None
     keys = Config(tlsCertificateFilePath=str(files.certificate), tlsKeyFilePath=str(files.key))
     async with served(broker, context_of(keys)) as url, asking(url, tls) as client:
         await client.ask("GET")

@@ -19,9 +19,11 @@ import pytest
 import trio
 import trio.testing
 
+from pulsarium.broker.auth.tls import context_of
+from pulsarium.broker.config import Config
 from pulsarium.broker.lab.faults import Drop, Duplicate, FaultError
 from pulsarium.broker.lab.proxy import proxy
-from pulsarium.broker.lab.proxy.upstream import ProxyTls, Upstream, context_to_brokers
+from pulsarium.broker.lab.proxy.upstream import Upstream, context_to_brokers
 from pulsarium.broker.net.accepting import NO_LINGER
 from pulsarium.broker.testing.http import Http
 from pulsarium.broker.web.proxy_page import MOST_ROWS
@@ -118,7 +120,7 @@ async def test_the_page_of_a_proxy_has_the_first_rows_of_a_long_table() -> None:
         for _ in range(MOST_ROWS + 1):
             it.lab.faults.observe("SEND")
         shown = await trio.to_thread.run_sync(page_of, it.proxy.admin_url)
-        assert shown.count("<tr><td>") == MOST_ROWS
+        assert shown.partition("<h2>Faults</h2>")[2].count("<tr><td>") == MOST_ROWS
         assert f"Only the first {MOST_ROWS} are shown." in shown
 
 
@@ -293,7 +295,7 @@ async def test_both_sides_may_use_tls(tmp_path: Path) -> None:
     own: dict[str, Any] = {"tls_port": 0, "tls_cert": files.certificate, "tls_key": files.key}
     async with (
         behind(**own) as near,
-        in_front_of(str(near.proxy.service_url_tls), None, tls=ProxyTls(to_brokers), **own) as it,
+        in_front_of(str(near.proxy.service_url_tls), None, tls=to_brokers, **own) as it,
     ):
         stream = await secured(str(it.proxy.service_url_tls), to_brokers)
         wire = Wire(stream)
@@ -304,6 +306,76 @@ async def test_both_sides_may_use_tls(tmp_path: Path) -> None:
         await wire.flow()
         assert (await wire.message()).payload == b"x"
         await trio.aclose_forcefully(stream)
+
+
+@pytest.mark.parametrize("secure", [True, False])
+async def test_a_broker_with_one_kind_of_port_is_reached_through_the_proxy(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, secure: bool
+) -> None:
+    """The first broker has the other kind of port. Its answers name the second one, twice."""
+    authority = Authority(tmp_path)
+    files = authority.sign("server")
+    to_brokers = context_to_brokers(authority.path)
+    own: dict[str, Any] = {"tls_port": 0, "tls_cert": files.certificate, "tls_key": files.key}
+    async with behind(**own) as far:
+        field, url = "brokerServiceUrlTls" if secure else "brokerServiceUrl", far.proxy.service_url
+        url = str(far.proxy.service_url_tls) if secure else url
+        keys = Config(tlsCertificateFilePath=str(files.certificate), tlsKeyFilePath=str(files.key))
+        tls = None if secure else context_of(keys)
+        async with answering(tls, {field: url}) as first, in_front_of(first, None, tls=to_brokers, **own) as it:
+            wire = await it.dial()
+            await wire.send(Type.PING)
+            await wire.expect(Type.LOOKUP_RESPONSE)
+            await wire.send(Type.PING)
+            found = await wire.expect(Type.LOOKUP_RESPONSE)
+            assert Upstream.of(found.brokerServiceUrlTls).secure
+            await (await it.dial(found.brokerServiceUrl)).connect()
+            page = await trio.to_thread.run_sync(page_of, it.proxy.admin_url)
+    said = "names no URL without TLS" if secure else "names no URL with TLS"
+    assert caplog.text.count(said) == 1
+    assert f"<td>{url}</td><td>a broker {said}" in page
+
+
+async def test_a_broker_that_gets_no_port_of_the_proxy_is_named_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    async with answering(None, {"brokerServiceUrl": "pulsar://far:1"}) as url, in_front_of(url, None) as it:
+        wire = await it.dial()
+        monkeypatch.setattr(proxy, "bind", full)
+        for _ in range(2):
+            await wire.send(Type.PING)
+            assert (await wire.expect(Type.LOOKUP_RESPONSE)).brokerServiceUrl == "pulsar://far:1"
+        assert (
+            "pulsar://far:1</td><td>no port for a broker: its clients bypass the proxy"
+            in await trio.to_thread.run_sync(page_of, it.proxy.admin_url)
+        )
+        monkeypatch.undo()
+        await wire.send(Type.PING)
+        assert Upstream.of((await wire.expect(Type.LOOKUP_RESPONSE)).brokerServiceUrl).host == "127.0.0.1"
+        assert "bypass the proxy" not in await trio.to_thread.run_sync(page_of, it.proxy.admin_url)
+    assert caplog.text.count("its clients bypass the proxy") == 1
+
+
+@asynccontextmanager
+async def answering(tls: ssl.SSLContext | None, urls: Mapping[str, Any]) -> AsyncIterator[str]:
+    """Run a broker that answers each read with a lookup's answer, and yield its URL."""
+    answer = frame_of(Type.LOOKUP_RESPONSE, request_id=1, response=1, **urls)
+
+    async def talks(stream: trio.abc.Stream) -> None:
+        with suppress(trio.BrokenResourceError):
+            while await stream.receive_some(1000):
+                await stream.send_all(answer)
+
+    [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    place = f"127.0.0.1:{listener.socket.getsockname()[1]}"
+    served: trio.abc.Listener[Any] = listener if tls is None else trio.SSLListener(listener, tls)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(trio.serve_listeners, talks, [served])
+        yield f"pulsar://{place}" if tls is None else f"pulsar+ssl://{place}"
+        nursery.cancel_scope.cancel()
 
 
 def test_a_proxy_takes_certificates_as_other_clients_do(monkeypatch: pytest.MonkeyPatch) -> None:
