@@ -6,7 +6,7 @@ import socket
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -14,6 +14,7 @@ from typing import Final
 import trio
 
 from pulsarium.broker.cluster import Broker
+from pulsarium.broker.config.file import LoadedConfig, load
 from pulsarium.broker.config.keys import Config
 from pulsarium.broker.config.meaning import ConfigError
 from pulsarium.broker.config.options import ServeOptions
@@ -41,7 +42,8 @@ FORBIDDEN: Final = (
 class ProxyOptions:
     """The options of `pulsarium proxy`. `admin_url` is that of the broker, or None to forward no HTTP.
 
-    `tls_port` and `https_port` are for clients that use TLS, and need `tls_cert`.
+    `tls_port` and `https_port` are for clients that use TLS, and need `tls_cert`. `keys` are those of broker.conf, by
+    which callers of /lab prove their roles.
     """
 
     upstream: Upstream
@@ -58,17 +60,20 @@ class ProxyOptions:
     lab_dir: Path | None = None
     allowed_hosts: frozenset[str] = frozenset()  # names of the proxy, and of sites, that browsers may use
     sure: bool = False  # that the broker is not one of production
+    keys: LoadedConfig = field(default_factory=lambda: load(None))
 
     @property
     def config(self) -> Config:
         """Return the keys of broker.conf for what a proxy shares with a broker."""
-        return Config(
+        return replace(
+            self.keys.config,
+            transactionCoordinatorEnabled=False,
             bindAddress=self.host,
             brokerServicePort=self.port,
             brokerServicePortTls=self.tls_port,
             webServicePort=self.http_port,
             webServicePortTls=self.https_port,
-            httpAllowedHosts=self.allowed_hosts,
+            httpAllowedHosts=self.keys.config.httpAllowedHosts | self.allowed_hosts,
             tlsCertificateFilePath=None if self.tls_cert is None else str(self.tls_cert),
             tlsKeyFilePath=None if self.tls_cert is None else str(self.tls_key or self.tls_cert),
         )

@@ -166,7 +166,9 @@ class ProxySite(Site):
 
     def _first_page(self, request: HttpRequest, broker: str) -> HttpReply:
         _, urls = self._known_as(request)
-        return page_of_proxy(self.broker.cluster.attached(Lab), broker, urls, self._proxy.brokers())
+        cluster = self.broker.cluster
+        shown = None if cluster.authentication else cluster.attached(Lab)  # a browser opens the page without a role
+        return page_of_proxy(shown, broker, urls, self._proxy.brokers())
 
     def _known_as(self, request: HttpRequest) -> tuple[str, Listener]:
         """Return the name by which a client knows the proxy, and the URLs of the proxy with that name."""

@@ -22,6 +22,10 @@ HEADERS: Final = {
 }
 MOST_ROWS: Final = 500  # of a table: a proxy may have many thousand clients
 NONE: Final = "None. Add one: <code>{}</code>"
+_ASKS: Final = (
+    "<p>The lab of this proxy asks for a role, so this page does not show it: <code>pulsarium fault list --token "
+    "TOKEN</code>, and the same with <code>mask</code> and <code>capture</code>.</p>"
+)
 _STYLE: Final = (
     ":root{color-scheme:light dark}"
     "body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem}"
@@ -36,18 +40,30 @@ _ELSEWHERE: Final = (
 )
 
 
-def page_of_proxy(lab: Lab, broker: str, urls: Listener, brokers: Iterable[tuple[str, str]]) -> HttpReply:
+def page_of_proxy(lab: Lab | None, broker: str, urls: Listener, brokers: Iterable[tuple[str, str]]) -> HttpReply:
     """Return the page of a proxy in front of the broker at a URL. `urls` are those of the proxy.
 
-    `brokers` are those that clients were led to, each with what keeps clients from it or is unexpected.
+    `brokers` are those that clients were led to, each with what keeps clients from it or is unexpected. Without `lab`,
+    the page shows neither brokers nor the lab, because callers must prove a role.
     """
     for_clients, for_commands = (
         " or ".join(f"<code>{escape(url)}</code>" for url in each if url)
         for each in ((urls.pulsar, urls.pulsar_ssl), (urls.http, urls.https))
     )
+    tables = (_ASKS,) if lab is None else _tables(lab, brokers)
     parts = (
         f"<h1>Pulsarium proxy in front of {escape(broker)}</h1>",
         f"<p>Clients connect to {for_clients}. Commands find it with <code>--admin-url</code> {for_commands}.</p>",
+        *tables,
+        f"<h2>Elsewhere</h2><p>{_ELSEWHERE}</p>",
+    )
+    title = f"<title>Pulsarium proxy</title><style>{_STYLE}</style>"
+    head = f'<!doctype html><html lang="en"><meta charset="utf-8">{_FITS}{title}'
+    return HttpReply(200, f"{head}<body>{''.join(parts)}</body></html>".encode(), "text/html;charset=utf-8", HEADERS)
+
+
+def _tables(lab: Lab, brokers: Iterable[tuple[str, str]]) -> Sequence[str]:
+    return (
         *_table(
             "Connections",
             ("client", "version", "producers", "consumers", "faults", "findings"),
@@ -84,11 +100,7 @@ def page_of_proxy(lab: Lab, broker: str, urls: Listener, brokers: Iterable[tuple
             if lab.linter.running
             else "The linter does not run. Start it: <code>pulsarium lint --live --start</code>",
         ),
-        f"<h2>Elsewhere</h2><p>{_ELSEWHERE}</p>",
     )
-    title = f"<title>Pulsarium proxy</title><style>{_STYLE}</style>"
-    head = f'<!doctype html><html lang="en"><meta charset="utf-8">{_FITS}{title}'
-    return HttpReply(200, f"{head}<body>{''.join(parts)}</body></html>".encode(), "text/html;charset=utf-8", HEADERS)
 
 
 def _cells(client: Connection) -> Sequence[object]:

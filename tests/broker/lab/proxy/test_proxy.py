@@ -20,16 +20,16 @@ import trio
 import trio.testing
 
 from pulsarium.broker.auth.tls import context_of
-from pulsarium.broker.config import Config
+from pulsarium.broker.config import Config, LoadedConfig
 from pulsarium.broker.lab.faults import Drop, Duplicate, FaultError
 from pulsarium.broker.lab.proxy import proxy
 from pulsarium.broker.lab.proxy.upstream import Upstream, context_to_brokers
 from pulsarium.broker.net.accepting import NO_LINGER
-from pulsarium.broker.testing.http import Http
+from pulsarium.broker.testing.http import Http, RemoteRefusal
 from pulsarium.broker.web.proxy_page import MOST_ROWS
 from pulsarium.proto.framing import frame
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.broker.auth.secured import Authority
+from tests.broker.auth.secured import Authority, bearer, by_token
 from tests.broker.lab.capture.capture import violations
 from tests.broker.lab.proxy.behind import Behind, behind, in_front_of, two_sides
 from tests.broker.loopback import HANGS, MB, until
@@ -241,6 +241,34 @@ def status_of(url: str, path: str, headers: dict[str, str]) -> int:
     with closing(connection):
         connection.request("POST", path, b"{}", {"Content-Type": "application/json", **headers})
         return connection.getresponse().status
+
+
+async def test_a_proxy_with_authentication_asks_callers_of_its_lab_for_a_role() -> None:
+    """It asks nobody for the broker's own paths: these are the broker's to judge."""
+    async with behind(keys=LoadedConfig(by_token())) as it:
+
+        def status(path: str, headers: Mapping[str, str]) -> int:
+            try:
+                Http(it.proxy.admin_url, headers=headers).send("GET", path)
+            except RemoteRefusal as refused:
+                return refused.status
+            return 200
+
+        for path, headers, found in (
+            ("/lab/faults", {}, 401),
+            ("/lab/faults", bearer("stranger"), 401),
+            ("/lab/faults", bearer("admin"), 200),
+            ("/admin/v2/tenants", {}, 200),
+            ("/", {}, 200),
+        ):
+            assert await trio.to_thread.run_sync(status, path, headers) == found, path
+
+
+async def test_the_page_of_a_proxy_with_authentication_shows_no_client() -> None:
+    async with in_front_of("pulsar://127.0.0.1:1", None, keys=LoadedConfig(by_token())) as it:
+        shown = await trio.to_thread.run_sync(page_of, it.proxy.admin_url)
+    assert "The lab of this proxy asks for a role" in shown
+    assert "Connections" not in shown
 
 
 async def test_toxics_act_on_the_way_to_the_proxy() -> None:
