@@ -21,7 +21,7 @@ from pulsarium.broker.lab.proxy.proxy import Proxy
 from pulsarium.broker.lab.proxy.rewriting import BrokerUrls
 from pulsarium.broker.logs import PartLog
 from pulsarium.broker.net.dialling import why
-from pulsarium.broker.web.forwarding import FAILURES, SWITCHED, Answer, Question, ask
+from pulsarium.broker.web.forwarding import FAILURES, SWITCHED, Answer, Question, Servers
 from pulsarium.broker.web.http.browser import HARMLESS, PROXY
 from pulsarium.broker.web.http.errors import AdminError
 from pulsarium.broker.web.http.live import EVENTS
@@ -78,7 +78,11 @@ class ProxySite(Site):
         super().__init__(stand_in, declared(MODULES), guarded=PROXY)
         self._admin_url = admin_url
         self._proxy = proxy
-        self._tls = tls
+        self._servers = Servers(tls)
+
+    def stop(self) -> None:
+        self._servers.close()
+        super().stop()
 
     async def routed(self, request: HttpRequest, until_sent: ExitStack) -> HttpReply:
         if request.path.startswith("/lab/") and self._resources.find(request.path) is not None:
@@ -146,7 +150,7 @@ class ProxySite(Site):
         """Ask the broker, and then the broker to which it leads, which owns the topic of the request."""
         for left in reversed(range(MOST_REDIRECTS)):
             until_read = until_sent.enter_context(ExitStack())
-            answer = await ask(url, question, self._tls, until_read)
+            answer = await self._servers.ask(url, question, until_read)
             location = answer.header("location")
             if not left or answer.status not in _REDIRECTS or not location.startswith(("http://", "https://")):
                 return answer
