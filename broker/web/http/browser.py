@@ -34,7 +34,7 @@ NAMELESS: Final = (
 
 
 class Guarded(NamedTuple):
-    """What a guard stands before: its name in texts, and the setting and the command that allow it hosts."""
+    """The name of what a guard protects, and the setting and the command that allow more hosts."""
 
     name: str
     setting: str

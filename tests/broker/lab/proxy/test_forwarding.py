@@ -518,7 +518,7 @@ async def test_requests_that_read_share_a_connection_to_the_broker() -> None:
 
 
 async def test_a_request_that_changes_something_has_a_connection_of_its_own() -> None:
-    """Its connection is kept for requests that read."""
+    """Requests that read take its connection afterwards."""
     broker = Counted()
     async with through(broker) as client:
         await ask_each(client, "GET", "POST", "DELETE", "GET")

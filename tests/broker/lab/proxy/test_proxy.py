@@ -244,7 +244,7 @@ def status_of(url: str, path: str, headers: dict[str, str]) -> int:
 
 
 async def test_a_proxy_with_authentication_asks_callers_of_its_lab_for_a_role() -> None:
-    """It asks nobody for the broker's own paths: these are the broker's to judge."""
+    """The broker judges the callers of its own paths."""
     async with behind(keys=LoadedConfig(by_token())) as it:
 
         def status(path: str, headers: Mapping[str, str]) -> int:
