@@ -70,7 +70,7 @@ def _tables(lab: Lab, brokers: Iterable[tuple[str, str]]) -> Sequence[str]:
             map(_cells, lab.taps.connections.all()),
             "No client is connected.",
         ),
-        *_table("Brokers", ("broker", "to know"), brokers, "No client was led to a broker."),
+        *_table("Brokers", ("broker", "to know"), brokers, "None."),
         *_table(
             "Faults",
             ("id", "what it does", "hits"),
