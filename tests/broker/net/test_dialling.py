@@ -85,12 +85,15 @@ async def test_a_server_that_is_not_there() -> None:
 async def test_a_connection_is_idle_until_the_server_sends_or_ends_it(last: bytes) -> None:
     with trio.fail_after(HANGS):
         [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
-        async with listener, plain(await dial("127.0.0.1", listener.socket.getsockname()[1])) as stream:
-            async with await listener.accept() as server:
-                assert stream.is_idle
-                if last:
-                    await server.send_all(last)
-                else:
-                    await server.send_eof()
-                await until(lambda: not stream.is_idle)
-                assert await stream.receive_some(2) == last
+        async with (
+            listener,
+            plain(await dial("127.0.0.1", listener.socket.getsockname()[1])) as stream,
+            await listener.accept() as server,
+        ):
+            assert stream.is_idle
+            if last:
+                await server.send_all(last)
+            else:
+                await server.send_eof()
+            await until(lambda: not stream.is_idle)
+            assert await stream.receive_some(2) == last
