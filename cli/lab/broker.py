@@ -29,6 +29,8 @@ VALUES: Final[Mapping[tuple[type, ...], type]] = {
 SLICE: Final = 20.0  # seconds that one call waits: shorter than the timeout of an HTTP proxy
 NOT_FOUND: Final = 404
 NOT_YET: Final = 408
+OF_ANY_BROKER: Final = ("faults", "masks", "captures", "violations", "live")
+"""The parts of the lab that a proxy in front of any broker has."""
 OF_PROXY: Final = 501
 """The answer of a proxy to a call that needs the state of a broker."""
 
@@ -99,9 +101,10 @@ class LabOf:
         if isinstance(told, dict) and "reason" in told:
             raise ServerError(NOT_FOUND, reply.reason)
         url = origin(self._session.url)
-        raise ServerError(
-            NOT_FOUND, f"{url} has no lab, because it is no Pulsarium: put `pulsarium proxy` in front of it"
-        )
+        instead = "put `pulsarium proxy` in front of it"
+        if path.partition("/")[0] not in OF_ANY_BROKER:
+            instead = "only a broker of Pulsarium can do this; start one with `pulsarium serve`"
+        raise ServerError(NOT_FOUND, f"{url} has no lab, because it is no Pulsarium: {instead}")
 
 
 sure = click.option("--yes", "sure", is_flag=True, help="Do not ask on a terminal where no option names the broker.")
