@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import socket
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -13,6 +14,7 @@ from typing import Final
 import trio
 
 from pulsarium.broker.cluster import Broker
+from pulsarium.broker.config.file import LoadedConfig, load
 from pulsarium.broker.config.keys import Config
 from pulsarium.broker.config.meaning import ConfigError
 from pulsarium.broker.config.options import ServeOptions
@@ -21,7 +23,7 @@ from pulsarium.broker.lab.capture import Capture
 from pulsarium.broker.lab.proxy.faults import ProxyFaults
 from pulsarium.broker.lab.proxy.masks import ProxyMasks
 from pulsarium.broker.lab.proxy.proxy import ProxiedConnections, Proxy
-from pulsarium.broker.lab.proxy.upstream import ProxyTls, Upstream
+from pulsarium.broker.lab.proxy.upstream import Upstream
 from pulsarium.broker.net.accepting import bind
 from pulsarium.broker.server import number_of, open_core, open_toxiproxy, url_host
 from pulsarium.broker.web.http.server import serve_http
@@ -40,7 +42,8 @@ FORBIDDEN: Final = (
 class ProxyOptions:
     """The options of `pulsarium proxy`. `admin_url` is that of the broker, or None to forward no HTTP.
 
-    `tls_port` and `https_port` are for clients that use TLS, and need `tls_cert`.
+    `tls_port` and `https_port` are for clients that use TLS, and need `tls_cert`. `keys` are those of broker.conf, by
+    which callers of /lab prove their roles.
     """
 
     upstream: Upstream
@@ -53,21 +56,24 @@ class ProxyOptions:
     tls_cert: Path | None = None
     tls_key: Path | None = None  # None: in the file of the certificate
     toxiproxy_port: int | None = None  # of Toxiproxy's control API; None: no such API
-    tls: ProxyTls = field(default_factory=ProxyTls)
+    tls: ssl.SSLContext | None = None  # towards brokers and their HTTP; None: the authorities of the machine
     lab_dir: Path | None = None
     allowed_hosts: frozenset[str] = frozenset()  # names of the proxy, and of sites, that browsers may use
     sure: bool = False  # that the broker is not one of production
+    keys: LoadedConfig = field(default_factory=lambda: load(None))
 
     @property
     def config(self) -> Config:
         """Return the keys of broker.conf for what a proxy shares with a broker."""
-        return Config(
+        return replace(
+            self.keys.config,
+            transactionCoordinatorEnabled=False,
             bindAddress=self.host,
             brokerServicePort=self.port,
             brokerServicePortTls=self.tls_port,
             webServicePort=self.http_port,
             webServicePortTls=self.https_port,
-            httpAllowedHosts=self.allowed_hosts,
+            httpAllowedHosts=self.keys.config.httpAllowedHosts | self.allowed_hosts,
             tlsCertificateFilePath=None if self.tls_cert is None else str(self.tls_cert),
             tlsKeyFilePath=None if self.tls_cert is None else str(self.tls_key or self.tls_cert),
         )
@@ -131,15 +137,16 @@ async def open_proxy(
                     raise ConfigError("--capture", str(capture), error.strerror or str(error)) from None
             lab.faults = ProxyFaults(lab.taps, forbidden)
             masks = lab.masks = ProxyMasks(stand_in.cluster, connections, forbidden)
-            proxy = Proxy(stand_in, connections, nursery, host=options.host, tls=options.tls, mask_of=masks.mask_of)
+            secure = options.upstream.secure
+            proxy = Proxy(stand_in, connections, nursery, masks.mask_of, secure=secure, tls=options.tls)
             proxy.listen(options.upstream, binary, *([] if tls is None else [tls]))
             of_tls, of_https = (None if each is None else number_of(each) for each in (tls, https))
             stand_in.listening(number_of(binary), number_of(http), of_tls, of_https)
-            site = ProxySite(stand_in, options.admin_url, proxy.through, options.tls.to_admin)
+            site = ProxySite(stand_in, options.admin_url, proxy, options.tls)
             await nursery.start(serve_http, site, http)
             if https is not None:
                 await nursery.start(partial(serve_http, tls=stand_in.cluster.tls), site, https)
-            toxiproxy_url = await open_toxiproxy(stand_in, control, nursery, options.host)
+            toxiproxy_url = await open_toxiproxy(stand_in, control, nursery, options.host, of_proxy=True)
             yield RunningProxy(stand_in, options.host, toxiproxy_url)
             site.stop()
             with trio.move_on_after(LAST_WORDS):

@@ -273,13 +273,19 @@ async def begin_with(lab: Lab, options: ServeOptions) -> None:
         raise ConfigError("--seed", "", str(error)) from None
 
 
-async def open_toxiproxy(broker: Broker, control: socket.socket | None, nursery: trio.Nursery, host: str) -> str | None:
-    """Serve Toxiproxy's control API on a listening socket, and return its URL. Without a socket, return None."""
+async def open_toxiproxy(
+    broker: Broker, control: socket.socket | None, nursery: trio.Nursery, host: str, *, of_proxy: bool = False
+) -> str | None:
+    """Serve Toxiproxy's control API on a listening socket, and return its URL. Without a socket, return None.
+
+    With `of_proxy`, refusals name the options of `pulsarium proxy`.
+    """
     if control is None:
         return None
+    from pulsarium.broker.web.http.browser import BROKER, PROXY
     from pulsarium.broker.web.toxiproxy import serve_toxiproxy
 
-    await nursery.start(serve_toxiproxy, broker, control)
+    await nursery.start(serve_toxiproxy, broker, control, PROXY if of_proxy else BROKER)
     return f"http://{url_host(host)}:{number_of(control)}"
 
 

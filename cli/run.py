@@ -148,16 +148,14 @@ def note_config(loaded: LoadedConfig) -> None:
             log.warning("this key has no effect here", key=name, why=key.meaning.without_effect)
 
 
-def note_openness(config: Config) -> None:
-    """Warn when the broker accepts other machines without authentication.
+def note_openness(config: Config, can: str = "everybody who reaches this broker may do everything") -> None:
+    """Warn when the broker accepts other machines without authentication. `can` says what their people can do.
 
     A container has no other address that clients outside can reach, and its engine decides who they are.
     """
     if not (config.authenticationEnabled or is_loopback(config.bindAddress) or in_a_container()):
-        log.warning(
-            "everybody who reaches this broker may do everything: set authenticationEnabled, or bind 127.0.0.1",
-            address=config.bindAddress,
-        )
+        line = f"{can}: set authenticationEnabled, or bind 127.0.0.1"
+        log.warning(line, address=config.bindAddress)
 
 
 def in_a_container() -> bool:

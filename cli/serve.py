@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -245,7 +245,7 @@ def gather(asked: dict[str, Any], *, free_ports: bool = False) -> tuple[ServeOpt
     With `free_ports`, the ports of --config are ignored. Raise `Refusal` when the options contradict each other, or
     name something that does not exist.
     """
-    from pulsarium.broker.config import ConfigError, ServeOptions, load
+    from pulsarium.broker.config import ServeOptions
     from pulsarium.cli.lab.capture.file import capture_file
 
     if asked["durability"] not in (None, "none") and asked["data"] is None:
@@ -255,10 +255,7 @@ def gather(asked: dict[str, Any], *, free_ports: bool = False) -> tuple[ServeOpt
     if asked["lab_dir"] is not None and not asked["lab_dir"].is_dir():
         raise RequestRefused(f"--lab-dir: {asked['lab_dir']} is not a directory; create it first")
     profile = _profile(asked["profile"], asked["max_protocol_version"], asked["separate_publish_times"], asked["pip"])
-    try:
-        loaded = load(asked["config"], asked["overrides"], profile)
-    except ConfigError as error:
-        raise RequestRefused(str(error)) from None
+    loaded = read_keys(asked["config"], asked["overrides"], profile)
     _check_tls_options(loaded.config, asked)
     for option in ("restore", "seed"):
         if asked[option] is not None and not asked[option].is_file():
@@ -284,9 +281,19 @@ def gather(asked: dict[str, Any], *, free_ports: bool = False) -> tuple[ServeOpt
         lab_dir=None if asked["lab_dir"] is None else asked["lab_dir"].absolute(),
     )
     _check_several(options)
-    _check_toxiproxy(options)
+    check_toxiproxy(options.toxiproxy_port, options.config)
     check_engine(options.compaction_engine, options.compaction_options)
     return options, loaded
+
+
+def read_keys(path: Path | None, overrides: Sequence[str], profile: Profile) -> LoadedConfig:
+    """Return the keys of a broker.conf, and of --set on top of it. Refuse what cannot be used."""
+    from pulsarium.broker.config import ConfigError, load
+
+    try:
+        return load(path, overrides, profile)
+    except ConfigError as error:
+        raise RequestRefused(str(error)) from None
 
 
 def check_folder(option: str, path: Path | None) -> None:
@@ -352,14 +359,15 @@ def _check_several(options: ServeOptions) -> None:
         raise RequestRefused(f"--brokers {count}: the last broker's ports would exceed {LAST_PORT}; choose lower ports")
 
 
-def _check_toxiproxy(options: ServeOptions) -> None:
-    """Refuse to let other machines control Toxiproxy's API past the broker's authentication."""
+def check_toxiproxy(port: int | None, config: Config) -> None:
+    """Refuse to let other machines control Toxiproxy's API past the authentication."""
     from pulsarium.broker.config.listeners import is_loopback
 
-    if options.toxiproxy_port is None or not options.config.authenticationEnabled or is_loopback(options.host):
+    host = config.bindAddress
+    if port is None or not config.authenticationEnabled or is_loopback(host):
         return
     raise RequestRefused(
-        f"--toxiproxy-port: Toxiproxy's API has no authentication, and {options.host} is open to other machines; "
+        f"--toxiproxy-port: Toxiproxy's API has no authentication, and {host} is open to other machines; "
         "pass --host 127.0.0.1, or leave the option out"
     )
 

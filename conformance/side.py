@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from pulsarium.broker.config.proposals import BACKLOG_AGE
 from pulsarium.broker.lab.capture import Capture
-from pulsarium.broker.lab.proxy.upstream import ProxyTls, Upstream, context_to_brokers
+from pulsarium.broker.lab.proxy.upstream import Upstream, context_to_brokers
 from pulsarium.broker.proxying import ProxyOptions, RunningProxy, open_proxy, recording
 from pulsarium.broker.testing import BrokerCapture, PulsarBroker, running
 from pulsarium.broker.testing.thread import LoopThread
@@ -390,7 +390,7 @@ class OurSides:
         certificate, key = (Path(settings[name]) for name in ("tlsCertificateFilePath", "tlsKeyFilePath"))
         both = ProxyOptions(
             upstream=Upstream.of(tls_url),
-            tls=ProxyTls(context_to_brokers(insecure=True)),
+            tls=context_to_brokers(insecure=True),
             tls_port=0,
             tls_cert=certificate,
             tls_key=key,

@@ -16,6 +16,12 @@ if TYPE_CHECKING:
     from pulsarium.broker.lab.faults.tapped import Predicate
 
 ANY: Final = "*"
+ADDED_BY: Final = {
+    "faults": "pulsarium fault add SEND drop --after-work --topic orders",
+    "masks": "pulsarium mask add --max-protocol-version 19",
+    "captures": "pulsarium capture start",
+}
+"""A command that adds to each list of the lab, for people who see an empty one."""
 
 
 class Told(NamedTuple):

@@ -119,6 +119,17 @@ class PlainStream(trio.abc.HalfCloseableStream):
         except OSError as error:
             raise trio.BrokenResourceError from error
 
+    @property
+    def is_idle(self) -> bool:
+        """Return whether the other side has neither sent something nor ended the connection."""
+        try:
+            self._sock.recv(1, socket.MSG_PEEK)
+        except (BlockingIOError, InterruptedError):
+            return True
+        except OSError:
+            return False
+        return False
+
     async def wait_send_all_might_not_block(self) -> None:
         await trio.lowlevel.wait_writable(self._sock)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -27,10 +26,7 @@ class PulsarProxy(RemoteTaps):
 
 def proxy_options(url: str, admin_url: str | None = None, *, yes_not_production: bool = False) -> ProxyOptions:
     """Return options of a proxy in front of the broker at `url`. Raise `ValueError` for a URL of another form."""
-    from pulsarium.broker.lab.proxy.upstream import ProxyTls, context_to_brokers
-
-    options = ProxyOptions(upstream=Upstream.of(url), admin_url=admin_url, sure=yes_not_production)
-    return dataclasses.replace(options, tls=ProxyTls(context_to_brokers())) if options.upstream.secure else options
+    return ProxyOptions(upstream=Upstream.of(url), admin_url=admin_url, sure=yes_not_production)
 
 
 @contextmanager

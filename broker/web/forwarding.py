@@ -5,7 +5,6 @@ from __future__ import annotations
 import ssl
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
-from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
@@ -13,18 +12,26 @@ from urllib.parse import urlsplit
 import h11
 import trio
 
-from pulsarium.broker.lab.proxy.upstream import context_to_brokers
+from pulsarium.broker.lab.proxy.upstream import trust_of_the_machine
 from pulsarium.broker.net import dialling
 from pulsarium.broker.net.dialling import Dialled, dial, plain
 from pulsarium.broker.net.slices import Slice
+from pulsarium.broker.web.http.browser import HARMLESS
 from pulsarium.broker.web.http.reply import Headers, encoded
 
 MOST_HEAD: Final = 1 << 18  # bytes of the head of an answer
 PATIENCE: Final = 120.0  # seconds for a server to accept a connection, for the head of its answer, and without a byte
 PIECE: Final = 64 << 10
 SWITCHED: Final = 101
+MOST_KEPT: Final = 32
+"""Connections that wait for the next request."""
+KEPT_SECONDS: Final = 20.0
+"""How long a connection waits. Pulsar's brokers wait for 30 s."""
+ENDED: Final = (OSError, trio.BrokenResourceError, h11.ProtocolError)
+"""What a request on a connection raises that the server has ended meanwhile."""
 FAILURES: Final = (*dialling.FAILURES, h11.ProtocolError)
-"""What `ask` and `Answer.piece` raise for a server that does not answer."""
+"""What `Servers.ask` and `Answer.piece` raise for a server that does not answer."""
+_Place = tuple[bool, str, int]  # whether TLS is used, the host and the port
 _WITH_BODY: Final = ("POST", "PUT", "PATCH")
 
 
@@ -84,18 +91,84 @@ class Answer:
             nursery.start_soon(pump, first, client, self._stream)
 
 
-async def ask(url: str, question: Question, tls: ssl.SSLContext | None, until_read: ExitStack) -> Answer:
-    """Send a request to a URL, and return the answer once its head is there.
+class _Kept(NamedTuple):
+    """A connection to a server, and when its last answer was read."""
 
-    `tls` is for https. The connection ends with `until_read`.
+    place: _Place
+    stream: Dialled
+    http: h11.Connection
+    since: float
+
+
+class Servers:
+    """Ask servers, and keep their connections for the next requests that read.
+
+    A request that changes something has a connection of its own: when a server ends a kept one at the same moment, no
+    one knows whether it did what was asked. `tls` is for https; by default the authorities of the machine are trusted.
     """
+
+    def __init__(self, tls: ssl.SSLContext | None) -> None:
+        self._tls = tls
+        self._kept: list[_Kept] = []  # the oldest first
+        self._most = MOST_KEPT
+
+    def close(self) -> None:
+        """Close the connections that are kept, and keep no other."""
+        self._most = 0
+        self._drop(self._kept)
+
+    async def ask(self, url: str, question: Question, until_read: ExitStack) -> Answer:
+        """Send a request to a URL, and return the answer once its head is there.
+
+        The connection ends with `until_read`, or is kept if the answer was read to its end.
+        """
+        parts = urlsplit(url)
+        secure = parts.scheme == "https"
+        place = (secure, parts.hostname or "", parts.port or (443 if secure else 80))
+        kept = self._take(place) if question.method in HARMLESS else None
+        if kept is not None:
+            with suppress(*ENDED):
+                return await self._ask(url, question, kept.place, kept.stream, kept.http, until_read)
+            self._drop([each for each in self._kept if each.place == place])  # as old, or older
+        with trio.fail_after(PATIENCE):
+            context = (self._tls or trust_of_the_machine()) if secure else None
+            stream = await dial(place[1], place[2], context)
+        http = h11.Connection(h11.CLIENT, max_incomplete_event_size=MOST_HEAD)
+        return await self._ask(url, question, place, stream, http, until_read)
+
+    def _take(self, place: _Place) -> _Kept | None:
+        """Return the latest connection to a server that the server has not ended."""
+        old = trio.current_time() - KEPT_SECONDS
+        self._drop([each for each in self._kept if each.since < old or not plain(each.stream).is_idle])
+        found = next((each for each in reversed(self._kept) if each.place == place), None)
+        if found is not None:
+            self._kept.remove(found)
+        return found
+
+    def _drop(self, given: list[_Kept]) -> None:
+        for each in list(given):
+            self._kept.remove(each)
+            plain(each.stream).close()
+
+    def _end(self, place: _Place, stream: Dialled, http: h11.Connection) -> None:
+        """Keep a connection, or close it at once, without a goodbye of TLS."""
+        is_done = http.our_state is h11.DONE and http.their_state is h11.DONE and not http.trailing_data[0]
+        if not is_done or not self._most:
+            plain(stream).close()
+            return
+        http.start_next_cycle()
+        self._kept.append(_Kept(place, stream, http, trio.current_time()))
+        self._drop(self._kept[: -self._most])
+
+    async def _ask(
+        self, url: str, question: Question, place: _Place, stream: Dialled, http: h11.Connection, until_read: ExitStack
+    ) -> Answer:
+        until_read.callback(self._end, place, stream, http)
+        return await _ask(url, question, stream, http)
+
+
+async def _ask(url: str, question: Question, stream: Dialled, http: h11.Connection) -> Answer:
     parts = urlsplit(url)
-    secure = parts.scheme == "https"
-    context = (tls or _trust_of_the_machine()) if secure else None
-    with trio.fail_after(PATIENCE):
-        stream = await dial(parts.hostname or "", parts.port or (443 if secure else 80), context)
-    until_read.callback(plain(stream).close)  # at once, without a goodbye of TLS
-    http = h11.Connection(h11.CLIENT, max_incomplete_event_size=MOST_HEAD)
     with suppress(trio.BrokenResourceError):  # a server may answer, and close, before it has read the whole body
         await _send(stream, http, question, parts.netloc.rpartition("@")[2], url)
     work = Slice()
@@ -106,12 +179,6 @@ async def ask(url: str, question: Question, tls: ssl.SSLContext | None, until_re
             elif isinstance(event, (h11.Response, h11.InformationalResponse)) and _is_last(event.status_code):
                 return Answer(stream, http, event)
             await work.pause()
-
-
-@cache
-def _trust_of_the_machine() -> ssl.SSLContext:
-    """Return the context of the machine's authorities, which takes a while to read."""
-    return context_to_brokers()
 
 
 async def _send(stream: Dialled, http: h11.Connection, question: Question, host: str, url: str) -> None:

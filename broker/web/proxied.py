@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import ssl
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -17,11 +17,12 @@ import trio
 from pulsarium.broker.cluster import Broker
 from pulsarium.broker.config.listeners import Listener
 from pulsarium.broker.lab import Lab
+from pulsarium.broker.lab.proxy.proxy import Proxy
 from pulsarium.broker.lab.proxy.rewriting import BrokerUrls
 from pulsarium.broker.logs import PartLog
 from pulsarium.broker.net.dialling import why
-from pulsarium.broker.web.forwarding import FAILURES, SWITCHED, Answer, Question, ask
-from pulsarium.broker.web.http.browser import HARMLESS
+from pulsarium.broker.web.forwarding import FAILURES, SWITCHED, Answer, Question, Servers
+from pulsarium.broker.web.http.browser import HARMLESS, PROXY
 from pulsarium.broker.web.http.errors import AdminError
 from pulsarium.broker.web.http.live import EVENTS
 from pulsarium.broker.web.http.owner import HOST
@@ -67,20 +68,21 @@ LOOKUP: Final = "/lookup/"
 WEBSOCKET: Final = "websocket"
 UPGRADED: Final = [("connection", "Upgrade"), ("upgrade", WEBSOCKET)]
 
-ThroughHost = Callable[[str, BrokerUrls], BrokerUrls]
-"""Map the URLs of a broker to those of the proxy, for a client that knows the proxy by this name."""
-
 
 class ProxySite(Site):
     """The lab of the proxy, and everything else from the broker at `admin_url`, or nothing without one."""
 
     def __init__(
-        self, stand_in: Broker, admin_url: str | None, through: ThroughHost, tls: ssl.SSLContext | None = None
+        self, stand_in: Broker, admin_url: str | None, proxy: Proxy, tls: ssl.SSLContext | None = None
     ) -> None:
-        super().__init__(stand_in, declared(MODULES))
+        super().__init__(stand_in, declared(MODULES), guarded=PROXY)
         self._admin_url = admin_url
-        self._through = through
-        self._tls = tls
+        self._proxy = proxy
+        self._servers = Servers(tls)
+
+    def stop(self) -> None:
+        self._servers.close()
+        super().stop()
 
     async def routed(self, request: HttpRequest, until_sent: ExitStack) -> HttpReply:
         if request.path.startswith("/lab/") and self._resources.find(request.path) is not None:
@@ -148,7 +150,7 @@ class ProxySite(Site):
         """Ask the broker, and then the broker to which it leads, which owns the topic of the request."""
         for left in reversed(range(MOST_REDIRECTS)):
             until_read = until_sent.enter_context(ExitStack())
-            answer = await ask(url, question, self._tls, until_read)
+            answer = await self._servers.ask(url, question, until_read)
             location = answer.header("location")
             if not left or answer.status not in _REDIRECTS or not location.startswith(("http://", "https://")):
                 return answer
@@ -168,7 +170,9 @@ class ProxySite(Site):
 
     def _first_page(self, request: HttpRequest, broker: str) -> HttpReply:
         _, urls = self._known_as(request)
-        return page_of_proxy(self.broker.cluster.attached(Lab), broker, urls)
+        cluster = self.broker.cluster
+        shown = None if cluster.authentication else cluster.attached(Lab)  # a browser opens the page without a role
+        return page_of_proxy(shown, broker, urls, self._proxy.brokers())
 
     def _known_as(self, request: HttpRequest) -> tuple[str, Listener]:
         """Return the name by which a client knows the proxy, and the URLs of the proxy with that name."""
@@ -188,7 +192,7 @@ class ProxySite(Site):
             return body
         host, own = self._known_as(request)
         urls = BrokerUrls(told.get("brokerUrl") or "", told.get("brokerUrlTls") or "")
-        plain, secure = self._through(host.strip("[]"), urls)
+        plain, secure = self._proxy.through(host.strip("[]"), urls)
         changed: dict[str, Any] = {"brokerUrl": plain or None, "brokerUrlTls": secure or None}
         changed |= {"httpUrl": own.http, "httpUrlTls": own.https or None}
         changed |= {"nativeUrl": plain or secure} if told.get("nativeUrl") else {}

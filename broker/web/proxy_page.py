@@ -10,6 +10,7 @@ from typing import Final
 
 from pulsarium.broker.config.listeners import Listener
 from pulsarium.broker.lab import Lab
+from pulsarium.broker.lab.arguments import ADDED_BY
 from pulsarium.broker.lab.connections import Connection
 from pulsarium.broker.lab.masks import mask_to_json
 from pulsarium.broker.web.http.reply import HttpReply
@@ -20,6 +21,11 @@ HEADERS: Final = {
     "Refresh": "5",
 }
 MOST_ROWS: Final = 500  # of a table: a proxy may have many thousand clients
+NONE: Final = "None. Add one: <code>{}</code>"
+_ASKS: Final = (
+    "<p>The lab of this proxy asks for a role, so this page does not show it: <code>pulsarium fault list --token "
+    "TOKEN</code>, and the same with <code>mask</code> and <code>capture</code>.</p>"
+)
 _STYLE: Final = (
     ":root{color-scheme:light dark}"
     "body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem}"
@@ -34,32 +40,48 @@ _ELSEWHERE: Final = (
 )
 
 
-def page_of_proxy(lab: Lab, broker: str, urls: Listener) -> HttpReply:
-    """Return the page of a proxy in front of the broker at a URL. `urls` are those of the proxy."""
+def page_of_proxy(lab: Lab | None, broker: str, urls: Listener, brokers: Iterable[tuple[str, str]]) -> HttpReply:
+    """Return the page of a proxy in front of the broker at a URL. `urls` are those of the proxy.
+
+    `brokers` are those that clients were led to, each with what keeps clients from it or is unexpected. Without `lab`,
+    the page shows neither brokers nor the lab, because callers must prove a role.
+    """
     for_clients, for_commands = (
         " or ".join(f"<code>{escape(url)}</code>" for url in each if url)
         for each in ((urls.pulsar, urls.pulsar_ssl), (urls.http, urls.https))
     )
+    tables = (_ASKS,) if lab is None else _tables(lab, brokers)
     parts = (
         f"<h1>Pulsarium proxy in front of {escape(broker)}</h1>",
         f"<p>Clients connect to {for_clients}. Commands find it with <code>--admin-url</code> {for_commands}.</p>",
+        *tables,
+        f"<h2>Elsewhere</h2><p>{_ELSEWHERE}</p>",
+    )
+    title = f"<title>Pulsarium proxy</title><style>{_STYLE}</style>"
+    head = f'<!doctype html><html lang="en"><meta charset="utf-8">{_FITS}{title}'
+    return HttpReply(200, f"{head}<body>{''.join(parts)}</body></html>".encode(), "text/html;charset=utf-8", HEADERS)
+
+
+def _tables(lab: Lab, brokers: Iterable[tuple[str, str]]) -> Sequence[str]:
+    return (
         *_table(
             "Connections",
             ("client", "version", "producers", "consumers", "faults", "findings"),
             map(_cells, lab.taps.connections.all()),
             "No client is connected.",
         ),
+        *_table("Brokers", ("broker", "to know"), brokers, "None."),
         *_table(
             "Faults",
             ("id", "what it does", "hits"),
             ((rule.id, rule.words, rule.hits) for rule in lab.faults.rules),
-            "None. Add one: <code>pulsarium fault add SEND drop --after-work --topic orders</code>",
+            NONE.format(ADDED_BY["faults"]),
         ),
         *_table(
             "Masks",
             ("id", "mask"),
             ((worn.id, json.dumps(mask_to_json(worn))) for worn in lab.masks.worn),
-            "None. Add one: <code>pulsarium mask add --max-protocol-version 19</code>",
+            NONE.format(ADDED_BY["masks"]),
         ),
         *_table(
             "Captures",
@@ -68,7 +90,7 @@ def page_of_proxy(lab: Lab, broker: str, urls: Listener) -> HttpReply:
                 (each.id, each.path or "in memory", each.frames, "running" if each.running else "ended")
                 for each in lab.captures.all
             ),
-            "None. Begin one: <code>pulsarium capture start</code>",
+            NONE.format(ADDED_BY["captures"]),
         ),
         *_table(
             "Mistakes of clients",
@@ -78,11 +100,7 @@ def page_of_proxy(lab: Lab, broker: str, urls: Listener) -> HttpReply:
             if lab.linter.running
             else "The linter does not run. Start it: <code>pulsarium lint --live --start</code>",
         ),
-        f"<h2>Elsewhere</h2><p>{_ELSEWHERE}</p>",
     )
-    title = f"<title>Pulsarium proxy</title><style>{_STYLE}</style>"
-    head = f'<!doctype html><html lang="en"><meta charset="utf-8">{_FITS}{title}'
-    return HttpReply(200, f"{head}<body>{''.join(parts)}</body></html>".encode(), "text/html;charset=utf-8", HEADERS)
 
 
 def _cells(client: Connection) -> Sequence[object]:

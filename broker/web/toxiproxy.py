@@ -17,7 +17,7 @@ from pulsarium.broker.config.listeners import is_loopback
 from pulsarium.broker.lab.toxiproxy.proxy import Proxy, Upstreams
 from pulsarium.broker.lab.toxiproxy.toxics import DOWNSTREAM, EFFECTS, UPSTREAM, Toxic, ToxicEffect, ToxicError
 from pulsarium.broker.logs import PartLog
-from pulsarium.broker.web.http.browser import BrowserGuard
+from pulsarium.broker.web.http.browser import BrowserGuard, Guarded
 from pulsarium.broker.web.http.errors import AdminError
 from pulsarium.broker.web.http.registry import Finder
 from pulsarium.broker.web.http.reply import HttpReply, done, json_reply
@@ -51,11 +51,11 @@ class ApiError(Exception):
 class ControlApi:
     """The control API, with the proxies that its callers create. `nursery` runs the proxies."""
 
-    def __init__(self, broker: Broker, nursery: trio.Nursery, upstreams: Upstreams) -> None:
+    def __init__(self, broker: Broker, nursery: trio.Nursery, upstreams: Upstreams, guarded: Guarded) -> None:
         self.broker = broker
         self._nursery = nursery
         self._upstreams = upstreams
-        self._guard = BrowserGuard(broker.hosts, broker.config.httpAllowedHosts)
+        self._guard = BrowserGuard(broker.hosts, broker.config.httpAllowedHosts, guarded)
         self._proxies: dict[str, Proxy] = {}
         self._changing = trio.Lock()  # a port takes a moment to open and to close
         self._paths: Finder[Mapping[str, Handler]] = Finder()
@@ -285,7 +285,10 @@ def _attributes(effect: type[ToxicEffect], wanted: Json) -> Json:
 
 
 async def serve_toxiproxy(
-    broker: Broker, sock: socket.socket, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+    broker: Broker,
+    sock: socket.socket,
+    guarded: Guarded,
+    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Answer the control API on a listening socket until canceled. Then close all proxies.
 
@@ -299,4 +302,4 @@ async def serve_toxiproxy(
     upstreams = Upstreams(None if is_loopback(host) else ports)
     log.info("Toxiproxy's control API answers", host=host, port=port)
     async with trio.open_nursery() as nursery:
-        await serve_http(ControlApi(broker, nursery, upstreams), sock, task_status)
+        await serve_http(ControlApi(broker, nursery, upstreams, guarded), sock, task_status)

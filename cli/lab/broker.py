@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from typing import Any, Final
 
 import click
 
-from pulsarium.broker.lab.arguments import json_arguments
+from pulsarium.broker.lab.arguments import ADDED_BY, json_arguments
 from pulsarium.cli import terminal
 from pulsarium.cli.admin.api import Api, done
 from pulsarium.cli.admin.asked import AdminRun, asks_which_broker
@@ -29,6 +29,8 @@ VALUES: Final[Mapping[tuple[type, ...], type]] = {
 SLICE: Final = 20.0  # seconds that one call waits: shorter than the timeout of an HTTP proxy
 NOT_FOUND: Final = 404
 NOT_YET: Final = 408
+OF_ANY_BROKER: Final = ("faults", "masks", "captures", "violations", "live")
+"""The parts of the lab that a proxy in front of any broker has."""
 OF_PROXY: Final = 501
 """The answer of a proxy to a call that needs the state of a broker."""
 
@@ -99,9 +101,10 @@ class LabOf:
         if isinstance(told, dict) and "reason" in told:
             raise ServerError(NOT_FOUND, reply.reason)
         url = origin(self._session.url)
-        raise ServerError(
-            NOT_FOUND, f"{url} has no lab, because it is no Pulsarium: put `pulsarium proxy` in front of it"
-        )
+        instead = "put `pulsarium proxy` in front of it"
+        if path.partition("/")[0] not in OF_ANY_BROKER:
+            instead = "only a broker of Pulsarium can do this; start one with `pulsarium serve`"
+        raise ServerError(NOT_FOUND, f"{url} has no lab, because it is no Pulsarium: {instead}")
 
 
 sure = click.option("--yes", "sure", is_flag=True, help="Do not ask on a terminal where no option names the broker.")
@@ -129,6 +132,11 @@ def taking(kind: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
         return command
 
     return add_options
+
+
+def listed(lines: Iterable[str], things: str) -> None:
+    """Print the lines of a list, or which command adds to an empty one. `things` are a name in `ADDED_BY`."""
+    click.echo("\n".join(lines) or f"No {things}. Add one: {ADDED_BY[things]}")
 
 
 def asked(given: Mapping[str, Any], *kinds: type) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from pulsarium.cli.admin.errors import AdminError, ServerError
 from pulsarium.cli.admin.output import table
 from pulsarium.cli.completing import commands, faults
 from pulsarium.cli.grouped import GroupedCommands
-from pulsarium.cli.lab.broker import NOT_YET, LabOf, as_json, asked, of_broker, taking
+from pulsarium.cli.lab.broker import NOT_YET, LabOf, as_json, asked, listed, of_broker, taking
 
 ACTIONS: Final = {
     "answer": "Refuse the command with an error (--error, --message).",
@@ -118,7 +118,11 @@ def observe(lab: LabOf, command: str, as_json: bool, **given: Any) -> None:
 @of_broker
 def list_(lab: LabOf, as_json: bool) -> None:
     """List the faults, and how often each has acted (hits). The broker tries them in this order."""
-    _print(lab.call("GET", "faults"), as_json)
+    found = lab.call("GET", "faults")
+    if as_json or found:
+        _print(found, as_json)
+    else:
+        listed((), "faults")
 
 
 @fault.command()

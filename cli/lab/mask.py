@@ -9,7 +9,7 @@ import click
 
 from pulsarium.broker.lab.arguments import Whose, json_name
 from pulsarium.cli.grouped import GroupedCommands
-from pulsarium.cli.lab.broker import LabOf, as_json, of_broker, taking
+from pulsarium.cli.lab.broker import LabOf, as_json, listed, of_broker, taking
 from pulsarium.cli.refusal import RequestRefused
 
 
@@ -65,10 +65,7 @@ def list_masks(lab: LabOf, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(found, indent=2))
         return
-    for each in found:
-        number, hits = each.pop("id"), each.pop("hits")
-        said = ", ".join(f"{name} {_text(value)}" for name, value in each.items())
-        click.echo(f"{number}  {hits} connection{'' if hits == 1 else 's'}  {said}")
+    listed(map(_line, found), "masks")
 
 
 @mask.command()
@@ -93,6 +90,12 @@ def _switches(option: str, given: tuple[str, ...]) -> dict[str, bool]:
             raise RequestRefused(f"{option} {each}: write NAME=true or NAME=false")
         found[name] = value == "true"
     return found
+
+
+def _line(mask: dict[str, Any]) -> str:
+    number, hits = mask.pop("id"), mask.pop("hits")
+    said = ", ".join(f"{name} {_text(value)}" for name, value in mask.items())
+    return f"{number}  {hits} connection{'' if hits == 1 else 's'}  {said}"
 
 
 def _text(value: object) -> str:

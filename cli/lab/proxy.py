@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from pulsarium.cli.completing import keys
 from pulsarium.cli.grouped import Decorator, GroupedCommand, options_of, together
 from pulsarium.cli.refusal import RequestRefused
-from pulsarium.cli.serve import DIRECTORY, FILE, PORT, check_security, network, output, tls
+from pulsarium.cli.serve import DIRECTORY, FILE, PORT, check_security, check_toxiproxy, network, output, read_keys, tls
 
 if TYPE_CHECKING:
     from pulsarium.broker.config import ServeOptions
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pulsarium.cli.run import RunningBrokers
 
 towards = options_of("TLS towards brokers")
+lab = options_of("Callers of /lab")
 
 proxy_options = together(
     network("--admin-url", metavar="URL", help="Forward HTTP to this URL of the broker, but not /lab."),
@@ -64,6 +66,15 @@ proxy_options = together(
     towards("--tls-allow-insecure", "insecure", is_flag=True, help="Trust any certificate."),
     towards("--client-cert", type=FILE, metavar="FILE", help="Show this certificate (PEM)."),
     towards("--client-key", type=FILE, metavar="FILE", help="Key of --client-cert, if it is in another file."),
+    lab("--config", type=FILE, metavar="FILE", help="Ask them for a role, as this broker.conf says."),
+    lab(
+        "--set",
+        "overrides",
+        multiple=True,
+        metavar="KEY=VALUE",
+        shell_complete=keys,
+        help="Set one key of broker.conf, such as authenticationEnabled. May be repeated.",
+    ),
 )
 """The options of a proxy. `proxy_of` reads them."""
 
@@ -122,10 +133,13 @@ def proxy_of(
     allow_host: tuple[str, ...] = (),
     toxiproxy_port: int | None = None,
     sure: bool = False,
+    config: Path | None = None,
+    overrides: Sequence[str] = (),
     **others: Any,
 ) -> ProxyOptions:
     """Return the options of a proxy. Raise `RequestRefused` for a URL or a file that cannot be used."""
-    from pulsarium.broker.lab.proxy.upstream import ProxyTls, Upstream, context_to_brokers
+    from pulsarium.broker.config import PIP
+    from pulsarium.broker.lab.proxy.upstream import Upstream, context_to_brokers
     from pulsarium.broker.proxying import FORBIDDEN, ProxyOptions
 
     if admin_url is not None and not admin_url.startswith(("http://", "https://")):
@@ -154,13 +168,16 @@ def proxy_of(
         https_port=https_port,
         tls_cert=tls_cert,
         tls_key=tls_key,
-        tls=ProxyTls(to_brokers if upstream.secure else None, to_brokers),
+        tls=to_brokers,
         allowed_hosts=frozenset(allow_host),
         toxiproxy_port=toxiproxy_port,
         sure=sure,
+        keys=read_keys(config, overrides, PIP),
         **others,
     )
-    check_security(options.config, {"tlsCertificateFilePath": "--tls-cert", "tlsKeyFilePath": "--tls-key"})
+    files = {"tlsCertificateFilePath": "--tls-cert", "tlsKeyFilePath": "--tls-key"}
+    check_security(options.config, {**options.keys.places, **files})
+    check_toxiproxy(toxiproxy_port, options.config)
     return options
 
 
@@ -199,9 +216,11 @@ def warn_of_production(options: ProxyOptions) -> None:
 def run_proxy(options: ProxyOptions, ready_file: Path | None = None, capture: Path | None = None) -> None:
     """Run a proxy until SIGINT or SIGTERM. Raise `CommandRefusal` when a port or the file cannot be used."""
     from pulsarium.cli.logs import configure
-    from pulsarium.cli.run import print_ready, raise_file_limit, run_job, serve_until_signal
+    from pulsarium.cli.run import note_config, note_openness, print_ready, raise_file_limit, run_job, serve_until_signal
 
     configure("info", "text")
+    note_config(options.keys)
+    note_openness(options.config, "everybody who reaches this proxy may use its lab")
     warn_of_production(options)
     raise_file_limit()
     serving = served(options, ready_file)

@@ -74,6 +74,8 @@ def tell(answers: list[Explained], *, json_asked: bool) -> None:
             click.echo(f"  {name}: {value if isinstance(value, str) else json.dumps(value)}")
         click.echo(f"  next: {each.advice}")
         click.echo(f"  $ {each.command}")
+        if each.destructive:
+            click.echo(f"  this one loses messages or deletes the topic:\n  $ {each.destructive}")
     if len(answers) > 1:
         click.echo(table([_row(each) for each in answers]))
 

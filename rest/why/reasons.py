@@ -42,12 +42,16 @@ CONSUMER: Final = (
 
 @dataclass(frozen=True)
 class Finding:
-    """A reason, as a sentence, with the fields behind it. `because` is "" when the counters leave no doubt."""
+    """A reason, as a sentence, with the fields behind it. `because` is "" when the counters leave no doubt.
+
+    `command` loses no messages. `destructive` is one that does, where it is a way out, or "".
+    """
 
     text: str
     facts: Json
     command: str
     because: str = ""
+    destructive: str = field(default="", kw_only=True)
     reason: str = ""
     advice: str = ""
 
@@ -59,7 +63,8 @@ class Finding:
     def as_json(self) -> dict[str, Any]:
         """Return the finding for programs."""
         found = {"reason": self.reason, "text": self.text, "certain": not self.because, "certainty": self.certainty}
-        return {**found, "facts": dict(self.facts), "advice": self.advice, "command": self.command}
+        commands = {"command": self.command, "destructive": self.destructive}
+        return {**found, "facts": dict(self.facts), "advice": self.advice, **commands}
 
 
 Rule: TypeAlias = Callable[[State], Finding | None]
@@ -112,8 +117,8 @@ def _no_consumer(state: State) -> Finding | None:
     if state.consumers or not state.backlog:
         return None
     text = f"no consumer is connected, and {_count(state.backlog, 'entry', 'entries')} wait"
-    command = f"pulsarium admin topics unsubscribe -s {_s(state)} {_t(state)}"
-    return Finding(text, _fields(state, "msgBacklog", "consumers"), command)
+    unsubscribe = f"pulsarium admin topics unsubscribe -s {_s(state)} {_t(state)}"
+    return Finding(text, _fields(state, "msgBacklog", "consumers"), _stats_command(state), destructive=unsubscribe)
 
 
 # ---- 2. consumers that cannot take more
@@ -133,7 +138,8 @@ def _redelivery_loop(state: State) -> Finding | None:
     what = f"message {facts['messageId']}" if "messageId" in facts else "a message"
     rate = f"{redelivered:.1f} messages a second are redelivered" if redelivered else f"{state.sent} messages were sent"
     because = f"{rate}, {_count(state.backlog, 'entry is', 'entries are')} in the backlog, and mark-delete stands still"
-    return Finding(f"{what} is redelivered again and again: no consumer acknowledges it", facts, _skip(state), because)
+    text = f"{what} is redelivered again and again: no consumer acknowledges it"
+    return Finding(text, facts, _peek(state), because, destructive=_skip(state))
 
 
 SENT_AGAIN: Final = 5  # times the backlog
@@ -246,8 +252,7 @@ def _delayed(state: State) -> Finding | None:
     text = f"{_count(delayed, 'message waits', 'messages wait')} for the deliver_at_time"
     at = state.facts.peeked.get("x-pulsar-deliver-at-time")
     text += f"; the first of the backlog is due at {at}" if at else ""
-    peek = f"pulsarium admin topics peek-messages -s {_s(state)} {_t(state)}"
-    return Finding(text, facts, peek)
+    return Finding(text, facts, _peek(state))
 
 
 def _open_transaction(state: State) -> Finding | None:
@@ -350,7 +355,8 @@ def _unreadable(state: State) -> Finding | None:
     facts = {"peek": error[1] if error else refused, "readPosition": state.cursor.get("readPosition")}
     text = f"the broker cannot read the backlog: {facts['peek']}"
     because = "a peek at its first message fails"
-    return Finding(text, facts, _skip(state, lost), because)
+    command = f"pulsarium admin topics stats-internal {_t(state)}"
+    return Finding(text, facts, command, because, destructive=_skip(state, lost))
 
 
 UNREAD: Final = "ManagedLedgerException"  # Pulsar names the Java class in the reason of the refusal
@@ -404,7 +410,8 @@ def _terminated(state: State) -> Finding | None:
     last = state.facts.internal.get("lastConfirmedEntry")
     facts = {"state": "Terminated", "lastConfirmedEntry": last}
     text = f"the topic was terminated at {last}, and accepts no messages"
-    return Finding(text, facts, f"pulsarium admin topics delete {_t(state)}")
+    delete = f"pulsarium admin topics delete {_t(state)}"
+    return Finding(text, facts, _stats_command(state), destructive=delete)
 
 
 def _backlog_quota(state: State) -> Finding | None:
@@ -421,7 +428,8 @@ def _backlog_quota(state: State) -> Finding | None:
     over = f"{size} bytes, of {by_size}" if 0 < by_size <= size else f"{age} s old, of {by_age} s"
     text = f"the backlog of the topic is {over}: producers are refused or held until {most} acknowledges"
     facts = {"backlogSize": size, "backlogQuotaLimitSize": by_size, "backlogs": backlogs}
-    return Finding(text, facts, f"pulsarium admin topics clear-backlog -s {shlex.quote(most)} {_t(state)}")
+    clear = f"pulsarium admin topics clear-backlog -s {shlex.quote(most)} {_t(state)}"
+    return Finding(text, facts, _stats_command(state), destructive=clear)
 
 
 def _publish_rate(state: State) -> Finding | None:
@@ -529,6 +537,10 @@ def _unload(state: State) -> str:
 
 def _skip(state: State, count: int = 1) -> str:
     return f"pulsarium admin topics skip -s {_s(state)} -n {count} {_t(state)}"
+
+
+def _peek(state: State) -> str:
+    return f"pulsarium admin topics peek-messages -s {_s(state)} {_t(state)}"
 
 
 def _stats_command(state: State) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 from contextlib import ExitStack
 from functools import partial
 from typing import Final
@@ -15,7 +16,7 @@ from pulsarium.broker.cluster import Broker
 from pulsarium.broker.lab.connections import Opened
 from pulsarium.broker.lab.proxy.connection import MaskOf, ProxiedConnection
 from pulsarium.broker.lab.proxy.rewriting import BrokerUrls
-from pulsarium.broker.lab.proxy.upstream import ProxyTls, Upstream
+from pulsarium.broker.lab.proxy.upstream import Upstream, trust_of_the_machine
 from pulsarium.broker.logs import PartLog
 from pulsarium.broker.net.accepting import PlainStream, Shortage, accept_one, bind, shake_hands
 from pulsarium.broker.net.dialling import FAILURES, dial, is_full, plain, why
@@ -26,6 +27,9 @@ log = PartLog("proxy")
 
 CONNECT_SECONDS = 10.0
 """How long a broker may take to accept a connection."""
+BYPASSED: Final = "no port for a broker: its clients bypass the proxy"
+ONLY_TLS: Final = "a broker names no URL without TLS: the proxy uses TLS towards it"
+ONLY_PLAIN: Final = "a broker names no URL with TLS: the proxy uses no TLS towards it"
 TLS_ALERT: Final = b"\x15"
 ENDED: Final = "it ended the connection without an answer; if its port is for TLS, name it as pulsar+ssl://HOST:PORT"
 
@@ -72,7 +76,8 @@ class Proxy:
     """Listen for one broker, and for each broker that its answers name.
 
     `stand_in` is the broker that has the lab. It serves no client. With its brokerServicePortTls, each broker has a
-    second port, where clients use TLS.
+    second port, where clients use TLS. `secure` tells that TLS is wanted towards brokers, and `tls` whom it trusts:
+    by default, the authorities of the machine.
     """
 
     def __init__(
@@ -80,21 +85,22 @@ class Proxy:
         stand_in: Broker,
         connections: ProxiedConnections,
         nursery: trio.Nursery,
-        *,
-        host: str,
-        tls: ProxyTls,
         mask_of: MaskOf,
+        *,
+        secure: bool,
+        tls: ssl.SSLContext | None,
     ) -> None:
         self._stand_in = stand_in
         self._connections = connections
         self._nursery = nursery
-        self._host = host
-        self._to_brokers = tls.to_brokers
+        self._secure = secure
+        self._to_brokers = tls
         self._to_clients = None if stand_in.config.brokerServicePortTls is None else stand_in.cluster.tls
         self._mask_of = mask_of
         self._ports: dict[Upstream, tuple[int, ...]] = {}  # without TLS, and with it
         self._shortage = Shortage(log)
         self._warned: dict[Upstream, str] = {}  # the last reason
+        self._bypassed: dict[str, str] = {}  # why there is no port, by the URL that clients got instead
 
     def listen(self, upstream: Upstream, *listeners: socket.socket) -> None:
         """Carry what comes to listening sockets to a broker. The second socket, if any, is for TLS."""
@@ -106,7 +112,7 @@ class Proxy:
         """Listen for a broker that an answer names. Raise `OSError` when no port is free."""
         options = ("--port",) if self._to_clients is None else ("--port", "--tls-port")
         with ExitStack() as undo:
-            listeners = [undo.enter_context(bind(self._host, 0, option)) for option in options]
+            listeners = [undo.enter_context(bind(self._stand_in.config.bindAddress, 0, option)) for option in options]
             undo.pop_all()
         self.listen(upstream, *listeners)
 
@@ -116,17 +122,32 @@ class Proxy:
 
     def through(self, host: str, urls: BrokerUrls) -> BrokerUrls:
         """Return the URLs of the proxy for a broker, for a client that knows the proxy as `host`."""
-        given = urls.secure if self._to_brokers is not None else urls.plain
+        given = (urls.secure or urls.plain) if self._secure else (urls.plain or urls.secure)
         if not given:
             return urls
         try:
             upstream = Upstream.of(given)
             if upstream not in self._ports:
                 self._listen_too(upstream)
+                if upstream.secure is not self._secure:
+                    log.warning(self._note(upstream), broker=upstream)
         except (ValueError, OSError) as error:
-            log.warning("no port for a broker: its clients bypass the proxy", broker=given, reason=error)
+            if self._bypassed.get(given) != str(error):
+                self._bypassed[given] = str(error)
+                log.warning(BYPASSED, broker=given, reason=error)
             return urls
+        self._bypassed.pop(given, None)
         return self._urls(host, upstream)
+
+    def brokers(self) -> list[tuple[str, str]]:
+        """Return the URL of each broker that clients were led to, and what keeps them from it or is unexpected."""
+        found = [(str(each), self._warned.get(each) or self._note(each)) for each in self._ports]
+        return [*found, *((url, f"{BYPASSED} ({reason})") for url, reason in self._bypassed.items())]
+
+    def _note(self, upstream: Upstream) -> str:
+        if upstream.secure is self._secure:
+            return ""
+        return ONLY_TLS if upstream.secure else ONLY_PLAIN
 
     async def _accept(self, upstream: Upstream, listener: socket.socket, tls: TlsContext | None) -> None:
         """Carry every connection to a listening socket, until cancelled."""
@@ -164,7 +185,7 @@ class Proxy:
             return
         try:
             with trio.fail_after(CONNECT_SECONDS):
-                tls = self._to_brokers if upstream.secure else None
+                tls = (self._to_brokers or trust_of_the_machine()) if upstream.secure else None
                 broker = await dial(upstream.host, upstream.port, tls)
         except FAILURES as error:
             if is_full(error):

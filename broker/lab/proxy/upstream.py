@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import ssl
-from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -56,14 +56,6 @@ class Upstream(NamedTuple):
         return address.is_private or address.is_loopback or address.is_link_local
 
 
-@dataclass(frozen=True)
-class ProxyTls:
-    """TLS towards brokers and their admin API. None is no TLS, and for the admin API the trust of the machine."""
-
-    to_brokers: ssl.SSLContext | None = None
-    to_admin: ssl.SSLContext | None = None
-
-
 def context_to_brokers(
     trust: Path | None = None, cert: Path | None = None, key: Path | None = None, *, insecure: bool = False
 ) -> ssl.SSLContext:
@@ -79,3 +71,9 @@ def context_to_brokers(
     if cert is not None:
         context.load_cert_chain(cert, key)
     return context
+
+
+@cache
+def trust_of_the_machine() -> ssl.SSLContext:
+    """Return the context of the machine's authorities, which takes a while to read."""
+    return context_to_brokers()

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable, Mapping
-from typing import Final
+from shlex import quote
+from typing import Final, NamedTuple
 
 from pulsarium.broker.web.http.errors import AdminError
 
@@ -24,33 +25,46 @@ PORTS: Final = {"http": 80, "https": 443}
 ANY: Final = "*"
 # Content types that a page may send anywhere without a preflight ("" is no Content-Type), by the Fetch standard
 UNASKED_TYPES: Final = ("", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data")
-REMEDY: Final = "if you trust it, allow it: pulsarium serve --set httpAllowedHosts="
+REMEDY: Final = "if you trust it, allow it:"
 NO_SITE: Final = ("", "null")  # Origin of a page that is embedded, sandboxed or a file
 NAMELESS: Final = (
-    "a page of another site may not call this broker, and the request has no Origin that names the site; open the "
-    "address in the browser itself, call with fetch() from a page that httpAllowedHosts names, or let all pages call: "
-    "pulsarium serve --set httpAllowedHosts=*"
+    "a page of another site may not call this {}, and the request has no Origin that names the site; open the address "
+    "in the browser itself, call with fetch() from a page that {} names, or let all pages call: {}"
 )
 
 
-class BrowserGuard:
-    """The guard of one broker: it refuses requests by other host names or from other sites.
+class Guarded(NamedTuple):
+    """The name of what a guard protects, and the setting and the command that allow more hosts."""
 
-    `names` are hosts that the broker is reached by. `allowed` are those of httpAllowedHosts, HOST or HOST:PORT, whose
-    pages may also call; "*" allows all.
+    name: str
+    setting: str
+    allow: str
+
+
+BROKER: Final = Guarded("broker", "httpAllowedHosts", "pulsarium serve --set httpAllowedHosts=")
+PROXY: Final = Guarded("proxy", "--allow-host", "pulsarium proxy --allow-host ")
+
+
+class BrowserGuard:
+    """The guard of one broker or proxy: it refuses requests by other host names or from other sites.
+
+    `names` are hosts that it is reached by. `allowed` are those of httpAllowedHosts, HOST or HOST:PORT, whose pages may
+    also call; "*" allows all.
     """
 
-    def __init__(self, names: Iterable[str], allowed: Iterable[str]) -> None:
+    def __init__(self, names: Iterable[str], allowed: Iterable[str], guarded: Guarded = BROKER) -> None:
         self._allowed = frozenset(each.lower() for each in allowed)
         self._names = frozenset(name.lower() for name in names) | self._allowed
+        self._guarded = guarded
 
     def check(self, method: str, path: str, headers: Mapping[str, str]) -> None:
         """Raise `AdminError` 403 for a Host that is not this broker's, and for calls from other sites' pages."""
         if ANY in self._allowed:
             return
+        this, allow = self._guarded.name, self._guarded.allow
         host = headers.get("host")
         if host is not None and not self._is_ours(host):
-            raise AdminError(403, f"the Host {host} is not this broker's; {REMEDY}{_name_of(host)}")
+            raise AdminError(403, f"the Host {host} is not this {this}'s; {REMEDY} {allow}{quote(_name_of(host))}")
         site = headers.get("sec-fetch-site")
         if site is not None:
             # A browser may follow a link to the console. A page that leads elsewhere, embeds or calls gets no answer.
@@ -60,8 +74,11 @@ class BrowserGuard:
             foreign = method not in HARMLESS and "origin" in headers and not _same(headers["origin"], host or "")
         origin = headers.get("origin", "")
         if foreign and not self._may_call(origin):
-            named = f"a page of {origin} may not call this broker; {REMEDY}{_authority(origin)}"
-            raise AdminError(403, NAMELESS if origin in NO_SITE else named)
+            if origin in NO_SITE:
+                raise AdminError(403, NAMELESS.format(this, self._guarded.setting, f"{allow}{quote(ANY)}"))
+            raise AdminError(
+                403, f"a page of {origin} may not call this {this}; {REMEDY} {allow}{quote(_authority(origin))}"
+            )
 
     def _is_ours(self, host: str) -> bool:
         name = _name_of(host)

@@ -10,7 +10,7 @@ from typing import Protocol
 from pulsarium.broker.clock import Timeline
 from pulsarium.broker.cluster import Broker
 from pulsarium.broker.logs import PartLog
-from pulsarium.broker.web.http.browser import BrowserGuard
+from pulsarium.broker.web.http.browser import BROKER, BrowserGuard, Guarded
 from pulsarium.broker.web.http.errors import AdminError
 from pulsarium.broker.web.http.registry import Finder, Handler, Route, by_path
 from pulsarium.broker.web.http.reply import NAMES, HttpReply, page, reason
@@ -58,6 +58,7 @@ class Site:
         routes: Iterable[tuple[Route, Handler]],
         sockets: Sockets | None = None,
         beside: Iterable[Beside] = (),
+        guarded: Guarded = BROKER,
     ) -> None:
         """Answer by `routes`. `sockets` answers requests for another protocol on the connection.
 
@@ -68,7 +69,7 @@ class Site:
         config = broker.config
         rate = config.httpRequestsMaxPerSecond if config.httpRequestsLimitEnabled else 0
         self._limit = RequestLimit(broker.clock.machine, rate)
-        self._guard = BrowserGuard(broker.hosts, config.httpAllowedHosts)
+        self._guard = BrowserGuard(broker.hosts, config.httpAllowedHosts, guarded)
         rates = self._rates = Rates(broker)
         self._resources: Finder[Resource] = Finder()
         for path, handlers in by_path(routes, broker.profile):

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from pulsarium.cli.grouped import GroupedCommands
-from pulsarium.cli.lab.broker import LabOf, as_json, of_broker
+from pulsarium.cli.lab.broker import LabOf, as_json, listed, of_broker
 from pulsarium.cli.lab.capture.diff import diff
 from pulsarium.cli.lab.capture.file import new_name
 from pulsarium.cli.lab.capture.packets import dissector_, import_
@@ -113,8 +113,7 @@ def list_(lab: LabOf, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(found, indent=2))
     else:
-        for each in found:
-            click.echo(_line(each))
+        listed(map(_line, found), "captures")
 
 
 def _line(told: dict[str, Any]) -> str:

@@ -11,9 +11,9 @@ import trio
 from pulsarium.broker.auth.tls import context_of
 from pulsarium.broker.config import Config
 from pulsarium.broker.lab.proxy.upstream import context_to_brokers
-from pulsarium.broker.net.dialling import FAILURES, dial, why
+from pulsarium.broker.net.dialling import FAILURES, dial, plain, why
 from tests.broker.auth.secured import Authority
-from tests.broker.loopback import HANGS
+from tests.broker.loopback import HANGS, until
 
 
 @pytest.mark.parametrize(
@@ -79,3 +79,21 @@ async def test_a_server_that_is_not_there() -> None:
     with pytest.raises(FAILURES) as caught:
         await dial("127.0.0.1", 1)
     assert why(caught.value) == "connection refused; compare the URL, and look whether the broker runs"
+
+
+@pytest.mark.parametrize("last", [b"x", b""], ids=["something came", "the server ended it"])
+async def test_a_connection_is_idle_until_the_server_sends_or_ends_it(last: bytes) -> None:
+    with trio.fail_after(HANGS):
+        [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
+        async with (
+            listener,
+            plain(await dial("127.0.0.1", listener.socket.getsockname()[1])) as stream,
+            await listener.accept() as server,
+        ):
+            assert stream.is_idle
+            if last:
+                await server.send_all(last)
+            else:
+                await server.send_eof()
+            await until(lambda: not stream.is_idle)
+            assert await stream.receive_some(2) == last

@@ -255,6 +255,7 @@ async def test_captures_of_a_running_broker(tmp_path: Path) -> None:
         async def said(*arguments: str) -> Result:
             return await trio.to_thread.run_sync(partial(run, *arguments, "--admin-url", here.url))
 
+        assert (await said("list")).stdout == "No captures. Add one: pulsarium capture start\n"
         assert "no captures run" in (await said("stop")).stderr
         path = tmp_path / "run.pulscap"
         assert "running          0 frames  since 20" in (await said("start", "run.pulscap")).stdout

@@ -69,7 +69,7 @@ async def test_a_fault_loses_a_receipt(fault: Fault) -> None:
     assert "hits\n1   SEND" in await fault.said("wait", "1")
     assert json.loads(await fault.said("list", "--json"))[0]["hits"] == 1
     assert await fault.said("remove", "1") == ""
-    assert await fault.said("list") == "nothing\n"
+    assert await fault.said("list") == "No faults. Add one: pulsarium fault add SEND drop --after-work --topic orders\n"
     assert fault.faults.rules == []
 
 
@@ -148,11 +148,18 @@ async def test_fault_refuses_what_cannot_be(fault: Fault) -> None:
     assert await fault.said("remove", "--all") == ""
 
 
-def test_a_broker_without_a_lab_is_named_with_what_helps(server: Server) -> None:
+@pytest.mark.parametrize(
+    ("line", "path", "instead"),
+    [
+        ("fault list", "/lab/faults", "put `pulsarium proxy` in front of it"),
+        ("clock show", "/lab/clock", "only a broker of Pulsarium can do this; start one with `pulsarium serve`"),
+    ],
+)
+def test_a_broker_without_a_lab_is_named_with_what_helps(server: Server, line: str, path: str, instead: str) -> None:
     """Answer as Pulsar's servlet container answers to an unknown path."""
-    server.answers["/lab/faults"] = 404, {"Content-Type": "application/json"}, b'{"message":"Not Found","status":"404"}'
-    result = CliRunner().invoke(cli, ["fault", "list", "--admin-url", server.url])
-    helps = f"{server.url} has no lab, because it is no Pulsarium: put `pulsarium proxy` in front of it"
+    server.answers[path] = 404, {"Content-Type": "application/json"}, b'{"message":"Not Found","status":"404"}'
+    result = CliRunner().invoke(cli, [*line.split(), "--admin-url", server.url])
+    helps = f"{server.url} has no lab, because it is no Pulsarium: {instead}"
     assert (result.exit_code, result.stderr) == (1, f"pulsarium: {helps}\n")
 
 

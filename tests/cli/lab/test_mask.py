@@ -18,7 +18,7 @@ async def mask() -> AsyncIterator[LabLine]:
 
 
 async def test_add_list_remove(mask: LabLine) -> None:
-    assert await mask.said("list") == ""
+    assert await mask.said("list") == "No masks. Add one: pulsarium mask add --max-protocol-version 19\n"
     assert await mask.said("add", "--profile", "pulsar-2.11", "--max-protocol-version", "5") == "1\n"
     only = ["--allow", "LOOKUP", "--unknown-error", "NotAllowedError", "--client-version", "none*"]
     assert await mask.said("add", "--flag", "supports_topic_watchers=false", *only) == "2\n"
@@ -31,7 +31,7 @@ async def test_add_list_remove(mask: LabLine) -> None:
     await mask.said("remove", "1")
     assert [each["id"] for each in json.loads(await mask.said("list", "--json"))] == [2]
     await mask.said("remove", "--all")
-    assert await mask.said("list") == ""
+    assert await mask.said("list") == "No masks. Add one: pulsarium mask add --max-protocol-version 19\n"
 
 
 @pytest.mark.parametrize(

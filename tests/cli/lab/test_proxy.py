@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from pulsarium.capture.file import CaptureReader
+from pulsarium.cli import run
 from pulsarium.cli.main import cli
 
 
@@ -45,6 +46,12 @@ def test_the_proxy_runs_until_a_signal(tmp_path: Path) -> None:
             ["pulsar://h:1", "--admin-url", "https://h:1", "--tls-trust-cert-path", "{here}"],
             "a certificate or a key cannot be used",
         ),
+        (["pulsar://h:1", "--set", "authenticationEnabled"], "--set: 'authenticationEnabled' is not key=value"),
+        (["pulsar://h:1", "--set", "authorizationEnabled=true"], "needs authenticationEnabled=true"),
+        (
+            ["pulsar://h:1", "--host", "0.0.0.0", "--toxiproxy-port", "0", "--set", "authenticationEnabled=true"],
+            "Toxiproxy's API has no authentication, and 0.0.0.0 is open to other machines",
+        ),
         (["pulsar://8.8.8.8", "--toxiproxy-port", "0"], "--toxiproxy-port: pulsar://8.8.8.8:6650 may be production"),
     ],
 )
@@ -52,3 +59,15 @@ def test_the_proxy_refuses_what_cannot_be(arguments: list[str], words: str) -> N
     result = CliRunner().invoke(cli, ["proxy", *[each.format(here=__file__) for each in arguments]])
     assert result.exit_code == 2
     assert words in result.stderr
+
+
+@pytest.mark.parametrize("secured", [False, True])
+def test_a_proxy_that_other_machines_may_reach_warns_without_authentication(
+    secured: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "in_a_container", lambda: False)
+    monkeypatch.setattr(run, "run_job", lambda *_: None)
+    options = ["--set", "authenticationEnabled=true"] if secured else []
+    result = CliRunner().invoke(cli, ["proxy", "pulsar://h:1", "--host", "0.0.0.0", *options])
+    assert result.exit_code == 0
+    assert ("everybody who reaches this proxy may use its lab" in result.stderr) is not secured

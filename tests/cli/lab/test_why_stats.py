@@ -160,6 +160,18 @@ def test_a_broker_without_a_lab_is_explained_by_its_stats() -> None:
     assert command == f"  $ pulsarium admin topics stats {of.facts[0].topic}"
 
 
+def test_a_command_that_destroys_comes_second_and_is_marked() -> None:
+    of = recording("4.2.4/stuck/the-consumer-left")
+    with played(of) as url:
+        result = run(of.facts[0].topic, "billing", "--admin-url", url)
+    topic = of.facts[0].topic
+    assert result.stdout.splitlines()[-3:] == [
+        f"  $ pulsarium admin topics stats {topic}",
+        "  this one loses messages or deletes the topic:",
+        f"  $ pulsarium admin topics unsubscribe -s billing {topic}",
+    ]
+
+
 def test_a_broker_behind_a_proxy_is_explained_by_its_stats() -> None:
     of = recording("4.2.4/stuck/a-hash-that-drains")
     with played(of) as url, proxying("pulsar://127.0.0.1:1", url) as proxy:

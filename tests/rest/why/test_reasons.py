@@ -115,7 +115,8 @@ def test_the_answer_has_the_form_of_the_labs_answer() -> None:
         "certainty": "the counters say so",
         "facts": {"msgBacklog": 3, "consumers": []},
         "advice": "start a consumer, or delete the subscription if nobody needs it",
-        "command": f"pulsarium admin topics unsubscribe -s sub {TOPIC}",
+        "command": f"pulsarium admin topics stats {TOPIC}",
+        "destructive": f"pulsarium admin topics unsubscribe -s sub {TOPIC}",
     }
 
 

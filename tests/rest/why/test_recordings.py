@@ -90,11 +90,25 @@ def test_stats_alone_raise_no_alarm(of: Recording) -> None:
 
 
 @pytest.mark.parametrize("of", STUCK, ids=str)
-def test_the_command_of_a_finding_is_one_that_pulsarium_has(of: Recording) -> None:
+def test_the_commands_of_a_finding_are_ones_that_pulsarium_has(of: Recording) -> None:
     for finding in of.explained()[0].findings:
-        program, *words = finding.command.split()
-        assert program == "pulsarium"
-        parsed(cli, words)
+        for command in filter(None, (finding.command, finding.destructive)):
+            program, *words = command.split()
+            assert program == "pulsarium"
+            parsed(cli, words)
+
+
+@pytest.mark.parametrize("of", STUCK, ids=str)
+def test_the_first_command_of_a_finding_destroys_nothing(of: Recording) -> None:
+    for finding in of.explained()[0].findings:
+        what = finding.command.split()[3]
+        assert what.startswith(SAFE), what
+
+
+SAFE = (
+    *("stats", "get-", "list", "lookup", "peek-messages", "slow-", "transaction-buffer-stats", "pending-ack-stats"),
+    *("unload", "remove-dispatcher-pause-on-ack-state-persistent"),  # they change something, and lose no message
+)
 
 
 def parsed(command: click.Command, words: list[str]) -> None:

@@ -7,7 +7,7 @@ import ssl
 import tempfile
 import tracemalloc
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -18,7 +18,7 @@ import trio.testing
 
 from pulsarium.broker.auth.tls import context_of
 from pulsarium.broker.config import Config
-from pulsarium.broker.lab.proxy.upstream import ProxyTls, context_to_brokers
+from pulsarium.broker.lab.proxy.upstream import context_to_brokers
 from pulsarium.broker.web import forwarding
 from tests.broker.auth.secured import Authority
 from tests.broker.lab.proxy.behind import in_front_of
@@ -102,8 +102,8 @@ async def through(broker: Broker) -> AsyncIterator[Talk]:
 
 
 @asynccontextmanager
-async def asking(admin_url: str, tls: ProxyTls | None = None) -> AsyncIterator[Talk]:
-    async with in_front_of(NOBODY, admin_url, tls=tls or ProxyTls()) as it:
+async def asking(admin_url: str, tls: ssl.SSLContext | None = None) -> AsyncIterator[Talk]:
+    async with in_front_of(NOBODY, admin_url, tls=tls) as it:
         place = urlsplit(it.proxy.admin_url)
         async with await trio.open_tcp_stream(place.hostname or "", place.port or 0) as stream:
             yield Talk(stream, h11.CLIENT)
@@ -383,7 +383,7 @@ async def test_a_lookup_at_a_broker_that_has_tls_only_leads_to_the_proxy() -> No
         await talk.answer(200)
         await talk.send(h11.Data(data=json.dumps(found).encode()), h11.EndOfMessage())
 
-    async with served(broker) as url, asking(url, ProxyTls(context_to_brokers())) as client:
+    async with served(broker) as url, asking(url, context_to_brokers()) as client:
         await client.ask("GET", path="/lookup/v2/topic/persistent/a/b/c")
         await client.send(h11.EndOfMessage())
         await client.head()
@@ -456,7 +456,7 @@ async def test_an_https_url_of_the_admin_api_needs_trust(trusts: bool, tmp_path:
 
     authority = Authority(tmp_path)
     files = authority.sign("server")
-    tls = ProxyTls(to_admin=context_to_brokers(authority.path)) if trusts else ProxyTls()
+    tls = context_to_brokers(authority.path) if trusts else None
     keys = Config(tlsCertificateFilePath=str(files.certificate), tlsKeyFilePath=str(files.key))
     async with served(broker, context_of(keys)) as url, asking(url, tls) as client:
         await client.ask("GET")
@@ -469,3 +469,102 @@ async def test_an_https_url_of_the_admin_api_needs_trust(trusts: bool, tmp_path:
             said = await client.next()
             assert isinstance(said, h11.Data)
             assert b"name the authority of its certificate with --tls-trust-cert-path FILE" in said.data
+
+
+class Counted:
+    """A broker that answers requests, and notes the methods that came over each of its connections.
+
+    `answers` is how many requests of a connection it answers before it ends the connection, at the next request.
+    """
+
+    def __init__(self, *headers: tuple[str, str], answers: int = 100) -> None:
+        self.seen: list[list[str]] = []
+        self._headers = headers
+        self._answers = answers
+
+    async def __call__(self, talk: Talk) -> None:
+        seen = list[str]()
+        self.seen.append(seen)
+        while True:
+            while not isinstance(event := await talk.next(), h11.EndOfMessage):
+                if isinstance(event, h11.ConnectionClosed):
+                    return
+                if isinstance(event, h11.Request):
+                    seen.append(event.method.decode())
+            if len(seen) > self._answers:
+                return
+            await talk.answer(200, ("content-length", "2"), *self._headers)
+            await talk.send(h11.Data(data=b"ok"), h11.EndOfMessage())
+            if talk.http.our_state is h11.MUST_CLOSE:
+                return
+            talk.http.start_next_cycle()
+
+
+async def ask_each(client: Talk, *methods: str) -> None:
+    """Ask one request after the other, and read each answer."""
+    for method in methods:
+        await client.ask(method, *([("content-length", "0")] if method == "POST" else []))
+        await client.send(h11.EndOfMessage())
+        assert (await client.head()).status_code == 200
+        assert await client.body() == 2
+        client.http.start_next_cycle()
+
+
+async def test_requests_that_read_share_a_connection_to_the_broker() -> None:
+    broker = Counted()
+    async with through(broker) as client:
+        await ask_each(client, "GET", "GET", "GET")
+    assert broker.seen == [["GET"] * 3]
+
+
+async def test_a_request_that_changes_something_has_a_connection_of_its_own() -> None:
+    """Requests that read take its connection afterwards."""
+    broker = Counted()
+    async with through(broker) as client:
+        await ask_each(client, "GET", "POST", "DELETE", "GET")
+    assert broker.seen == [["GET"], ["POST"], ["DELETE", "GET"]]
+
+
+async def test_a_request_over_a_connection_that_the_broker_ends_is_asked_again() -> None:
+    broker = Counted(answers=1)
+    async with through(broker) as client:
+        await ask_each(client, "GET", "GET")
+    assert broker.seen == [["GET", "GET"], ["GET"]]
+
+
+async def test_a_connection_that_the_broker_wants_to_end_is_not_kept() -> None:
+    broker = Counted(("connection", "close"))
+    async with through(broker) as client:
+        await ask_each(client, "GET", "GET")
+    assert broker.seen == [["GET"], ["GET"]]
+
+
+async def test_a_connection_is_kept_for_a_while_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forwarding, "KEPT_SECONDS", -1.0)
+    broker = Counted()
+    async with through(broker) as client:
+        await ask_each(client, "GET", "GET")
+    assert broker.seen == [["GET"], ["GET"]]
+
+
+async def test_few_connections_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forwarding, "MOST_KEPT", 1)
+    broker, other = Counted(), Counted()
+    async with served(broker) as url, served(other) as second:
+        servers, question = forwarding.Servers(None), forwarding.Question("GET", [], b"")
+        for each in (url, second, second, url):
+            with ExitStack() as until_read:
+                answer = await servers.ask(each, question, until_read)
+                assert await answer.piece() == b"ok"
+        servers.close()
+    assert (broker.seen, other.seen) == ([["GET"], ["GET"]], [["GET", "GET"]])
+
+
+async def test_a_connection_with_an_answer_that_was_not_read_is_not_kept() -> None:
+    broker = Counted()
+    async with served(broker) as url:
+        servers, question = forwarding.Servers(None), forwarding.Question("GET", [], b"")
+        for _ in range(2):
+            with ExitStack() as until_read:
+                await servers.ask(url, question, until_read)
+    assert broker.seen == [["GET"], ["GET"]]

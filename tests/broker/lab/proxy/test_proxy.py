@@ -11,22 +11,25 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 from urllib.parse import urlsplit
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import pytest
 import trio
 import trio.testing
 
+from pulsarium.broker.auth.tls import context_of
+from pulsarium.broker.config import Config, LoadedConfig
 from pulsarium.broker.lab.faults import Drop, Duplicate, FaultError
 from pulsarium.broker.lab.proxy import proxy
-from pulsarium.broker.lab.proxy.upstream import ProxyTls, Upstream, context_to_brokers
+from pulsarium.broker.lab.proxy.upstream import Upstream, context_to_brokers
 from pulsarium.broker.net.accepting import NO_LINGER
-from pulsarium.broker.testing.http import Http
+from pulsarium.broker.testing.http import Http, RemoteRefusal
 from pulsarium.broker.web.proxy_page import MOST_ROWS
 from pulsarium.proto.framing import frame
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.broker.auth.secured import Authority
+from tests.broker.auth.secured import Authority, bearer, by_token
 from tests.broker.lab.capture.capture import violations
 from tests.broker.lab.proxy.behind import Behind, behind, in_front_of, two_sides
 from tests.broker.loopback import HANGS, MB, until
@@ -117,7 +120,7 @@ async def test_the_page_of_a_proxy_has_the_first_rows_of_a_long_table() -> None:
         for _ in range(MOST_ROWS + 1):
             it.lab.faults.observe("SEND")
         shown = await trio.to_thread.run_sync(page_of, it.proxy.admin_url)
-        assert shown.count("<tr><td>") == MOST_ROWS
+        assert shown.partition("<h2>Faults</h2>")[2].count("<tr><td>") == MOST_ROWS
         assert f"Only the first {MOST_ROWS} are shown." in shown
 
 
@@ -204,12 +207,68 @@ async def test_a_name_of_the_proxy_that_is_allowed_is_answered() -> None:
         assert await trio.to_thread.run_sync(status_of, it.proxy.admin_url, "/lab/nothing", named) == 501
 
 
+@pytest.mark.parametrize(
+    ("headers", "words"),
+    [
+        (
+            {"Host": "evil.example"},
+            "not this proxy's; if you trust it, allow it: pulsarium proxy --allow-host evil.example",
+        ),
+        (
+            {"Origin": "https://evil.example"},
+            "may not call this proxy; if you trust it, allow it: pulsarium proxy --allow",
+        ),
+        ({"Origin": "null"}, "a page that --allow-host names, or let all pages call: pulsarium proxy --allow-host '*'"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("of", ["admin_url", "toxiproxy_url"])
+async def test_a_refusal_of_a_page_names_the_option_of_the_proxy(of: str, headers: dict[str, str], words: str) -> None:
+    async with in_front_of("pulsar://localhost:1", None, toxiproxy_port=0) as it:
+        assert words in await trio.to_thread.run_sync(refusal_of, getattr(it.proxy, of), headers)
+
+
+def refusal_of(url: str, headers: dict[str, str]) -> str:
+    """Return the body of the answer to a POST with these headers."""
+    with pytest.raises(HTTPError) as refused:
+        urlopen(Request(f"{url}/version", b"{}", headers))
+    return refused.value.read().decode()
+
+
 def status_of(url: str, path: str, headers: dict[str, str]) -> int:
     """Return the status of a POST with these headers."""
     connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=HANGS)
     with closing(connection):
         connection.request("POST", path, b"{}", {"Content-Type": "application/json", **headers})
         return connection.getresponse().status
+
+
+async def test_a_proxy_with_authentication_asks_callers_of_its_lab_for_a_role() -> None:
+    """The broker judges the callers of its own paths."""
+    async with behind(keys=LoadedConfig(by_token())) as it:
+
+        def status(path: str, headers: Mapping[str, str]) -> int:
+            try:
+                Http(it.proxy.admin_url, headers=headers).send("GET", path)
+            except RemoteRefusal as refused:
+                return refused.status
+            return 200
+
+        for path, headers, found in (
+            ("/lab/faults", {}, 401),
+            ("/lab/faults", bearer("stranger"), 401),
+            ("/lab/faults", bearer("admin"), 200),
+            ("/admin/v2/tenants", {}, 200),
+            ("/", {}, 200),
+        ):
+            assert await trio.to_thread.run_sync(status, path, headers) == found, path
+
+
+async def test_the_page_of_a_proxy_with_authentication_shows_no_client() -> None:
+    async with in_front_of("pulsar://127.0.0.1:1", None, keys=LoadedConfig(by_token())) as it:
+        shown = await trio.to_thread.run_sync(page_of, it.proxy.admin_url)
+    assert "The lab of this proxy asks for a role" in shown
+    assert "Connections" not in shown
 
 
 async def test_toxics_act_on_the_way_to_the_proxy() -> None:
@@ -264,7 +323,7 @@ async def test_both_sides_may_use_tls(tmp_path: Path) -> None:
     own: dict[str, Any] = {"tls_port": 0, "tls_cert": files.certificate, "tls_key": files.key}
     async with (
         behind(**own) as near,
-        in_front_of(str(near.proxy.service_url_tls), None, tls=ProxyTls(to_brokers), **own) as it,
+        in_front_of(str(near.proxy.service_url_tls), None, tls=to_brokers, **own) as it,
     ):
         stream = await secured(str(it.proxy.service_url_tls), to_brokers)
         wire = Wire(stream)
@@ -275,6 +334,76 @@ async def test_both_sides_may_use_tls(tmp_path: Path) -> None:
         await wire.flow()
         assert (await wire.message()).payload == b"x"
         await trio.aclose_forcefully(stream)
+
+
+@pytest.mark.parametrize("secure", [True, False])
+async def test_a_broker_with_one_kind_of_port_is_reached_through_the_proxy(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, secure: bool
+) -> None:
+    """The first broker has the other kind of port. Its answers name the second one, twice."""
+    authority = Authority(tmp_path)
+    files = authority.sign("server")
+    to_brokers = context_to_brokers(authority.path)
+    own: dict[str, Any] = {"tls_port": 0, "tls_cert": files.certificate, "tls_key": files.key}
+    async with behind(**own) as far:
+        field, url = "brokerServiceUrlTls" if secure else "brokerServiceUrl", far.proxy.service_url
+        url = str(far.proxy.service_url_tls) if secure else url
+        keys = Config(tlsCertificateFilePath=str(files.certificate), tlsKeyFilePath=str(files.key))
+        tls = None if secure else context_of(keys)
+        async with answering(tls, {field: url}) as first, in_front_of(first, None, tls=to_brokers, **own) as it:
+            wire = await it.dial()
+            await wire.send(Type.PING)
+            await wire.expect(Type.LOOKUP_RESPONSE)
+            await wire.send(Type.PING)
+            found = await wire.expect(Type.LOOKUP_RESPONSE)
+            assert Upstream.of(found.brokerServiceUrlTls).secure
+            await (await it.dial(found.brokerServiceUrl)).connect()
+            page = await trio.to_thread.run_sync(page_of, it.proxy.admin_url)
+    said = "names no URL without TLS" if secure else "names no URL with TLS"
+    assert caplog.text.count(said) == 1
+    assert f"<td>{url}</td><td>a broker {said}" in page
+
+
+async def test_a_broker_that_gets_no_port_of_the_proxy_is_named_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    async with answering(None, {"brokerServiceUrl": "pulsar://far:1"}) as url, in_front_of(url, None) as it:
+        wire = await it.dial()
+        monkeypatch.setattr(proxy, "bind", full)
+        for _ in range(2):
+            await wire.send(Type.PING)
+            assert (await wire.expect(Type.LOOKUP_RESPONSE)).brokerServiceUrl == "pulsar://far:1"
+        assert (
+            "pulsar://far:1</td><td>no port for a broker: its clients bypass the proxy"
+            in await trio.to_thread.run_sync(page_of, it.proxy.admin_url)
+        )
+        monkeypatch.undo()
+        await wire.send(Type.PING)
+        assert Upstream.of((await wire.expect(Type.LOOKUP_RESPONSE)).brokerServiceUrl).host == "127.0.0.1"
+        assert "bypass the proxy" not in await trio.to_thread.run_sync(page_of, it.proxy.admin_url)
+    assert caplog.text.count("its clients bypass the proxy") == 1
+
+
+@asynccontextmanager
+async def answering(tls: ssl.SSLContext | None, urls: Mapping[str, Any]) -> AsyncIterator[str]:
+    """Run a broker that answers each read with a lookup's answer, and yield its URL."""
+    answer = frame_of(Type.LOOKUP_RESPONSE, request_id=1, response=1, **urls)
+
+    async def talks(stream: trio.abc.Stream) -> None:
+        with suppress(trio.BrokenResourceError):
+            while await stream.receive_some(1000):
+                await stream.send_all(answer)
+
+    [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    place = f"127.0.0.1:{listener.socket.getsockname()[1]}"
+    served: trio.abc.Listener[Any] = listener if tls is None else trio.SSLListener(listener, tls)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(trio.serve_listeners, talks, [served])
+        yield f"pulsar://{place}" if tls is None else f"pulsar+ssl://{place}"
+        nursery.cancel_scope.cancel()
 
 
 def test_a_proxy_takes_certificates_as_other_clients_do(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,7 +54,7 @@ async def test_the_refusal_of_a_page_without_a_name_asks_to_allow_no_host(
     assert answer.reason == (
         "a page of another site may not call this broker, and the request has no Origin that names the site; open the "
         "address in the browser itself, call with fetch() from a page that httpAllowedHosts names, or let all pages "
-        "call: pulsarium serve --set httpAllowedHosts=*"
+        "call: pulsarium serve --set httpAllowedHosts='*'"
     )
 
 
