@@ -172,10 +172,11 @@ def with_remedy(error: Exception | str) -> str:
 
 def _more(error: Exception) -> str:
     """Return where more is said of an error of the broker, whose own words name no remedy."""
-    from pulsarium.client.errors import BY_CODE
+    from pulsarium.client.errors import BY_CODE, UnknownError
 
-    code = getattr(error, "code", "")
-    return f"; `pulsarium explain {code}` says more" if type(error) in BY_CODE.values() else ""
+    kind = type(error)
+    known = kind in BY_CODE.values() and kind is not UnknownError  # of that one, the broker's words are all
+    return f"; `pulsarium explain {getattr(error, 'code', '')}` says more" if known else ""
 
 
 class Keys:

@@ -70,7 +70,9 @@ class Transport(Exchange):
             reason = wrong_port.over_http(origin(url), error)
             raise _NotConnected(*reason.args) from reason
         except (httpx.RemoteProtocolError, httpx.ReadError) as error:
-            raise AdminConnectError(f"{origin(url)}: {str(error) or 'connection broken'}; {NO_HTTP}") from None
+            raise AdminConnectError(
+                f"{origin(url)}: {str(error).rstrip('.') or 'connection broken'}; {NO_HTTP}"
+            ) from None
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
             raise AdminConnectError(f"{origin(url)}: {str(error) or type(error).__name__}") from None
         return RestReply(answer.status_code, {name.lower(): value for name, value in answer.headers.items()}, content)

@@ -6,7 +6,9 @@ from pulsarium.broker.lab.explore.kinds import KINDS, ONLY_BROKER, ChoiceKind
 
 _INTRODUCTION = """# Explore
 
-Does your application survive what Pulsar may do? A broker may close a connection before or behind its work, deliver a message again, unload a topic, or crash and come
+Does your application survive what Pulsar may do?
+
+A broker may close a connection before or behind its work, deliver a message again, unload a topic, or crash and come
 back. All of this is rare in tests, and certain in production. `pulsarium explore` runs your program again and again.
 Each run has a new broker in memory, which does what Pulsar is allowed to do, at moments that a seed chooses.
 
