@@ -32,6 +32,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
     "capture": "pulsarium.cli.lab.capture.main:capture",
     "wait": "pulsarium.cli.lab.wait:wait",
     "why": "pulsarium.cli.lab.why:why",
+    "explain": "pulsarium.cli.explain:explain",
     "lint": "pulsarium.cli.lab.lint.main:lint",
     "check": "pulsarium.cli.lab.check:check",
     "mask": "pulsarium.cli.lab.mask:mask",
@@ -72,6 +73,10 @@ def cli() -> None:
     Look at a running broker, and at the messages of a topic:
       pulsarium status
       pulsarium tail orders
+
+    \b
+    Explain an error of a client, a log or a command:
+      pulsarium explain ProducerBusy
 
     \b
     Show the options of a command:

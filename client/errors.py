@@ -53,7 +53,7 @@ class ConnectError(RetryError):
 
 
 class WrongProtocol(ConnectError):
-    """The server speaks another protocol than the URL says: HTTP, TLS or no TLS.
+    """The server speaks another protocol than the URL says: HTTP, TLS, no TLS, or something else.
 
     A first opening fails at once. A producer or consumer that was open before tries again.
     """

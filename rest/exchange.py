@@ -13,6 +13,9 @@ from urllib.parse import urlencode, urljoin, urlsplit
 NO_BODY: Final = object()
 JSON: Final = "application/json"
 
+NO_HTTP: Final = "the port may be for Pulsar clients or for https://; HTTP is by default at port 8080"
+"""What to think of a server that ends the connection, or says something else than HTTP."""
+
 _PREFIX: Final = "/admin/v2/"
 
 

@@ -9,6 +9,7 @@ import ssl
 import trio
 
 from pulsarium.broker.net.accepting import PlainStream
+from pulsarium.proto.first_bytes import NO_TLS, OTHER_NAME
 
 FULL = (errno.EMFILE, errno.ENFILE)
 """Errors of a process, and of a machine, that have no file descriptor left."""
@@ -16,9 +17,7 @@ FULL = (errno.EMFILE, errno.ENFILE)
 FAILURES = (OSError, UnicodeError, trio.TooSlowError, trio.BrokenResourceError)
 """Errors of `dial` within a time limit."""
 
-_MISMATCH = (62, 64)  # of a host name, and of an address, as OpenSSL numbers them
-_NO_TLS = ("WRONG_VERSION_NUMBER", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE")
-_OTHER_NAME = "connect to a name of its certificate, or trust any with --tls-allow-insecure"
+_RENAME = "connect to a name of its certificate, or trust any with --tls-allow-insecure"
 _AUTHORITY = "name the authority of its certificate with --tls-trust-cert-path FILE, or in SSL_CERT_FILE"
 
 Dialled = PlainStream | trio.SSLStream[PlainStream]
@@ -57,8 +56,8 @@ def why(error: BaseException) -> str:
         return "no answer"
     cause = _cause(error)
     if isinstance(cause, ssl.SSLCertVerificationError):
-        return f"{cause.verify_message.rstrip('.')}; {_OTHER_NAME if cause.verify_code in _MISMATCH else _AUTHORITY}"
-    if isinstance(cause, ssl.SSLError) and (cause.reason or "").endswith(_NO_TLS):
+        return f"{cause.verify_message.rstrip('.')}; {_RENAME if cause.verify_code in OTHER_NAME else _AUTHORITY}"
+    if isinstance(cause, ssl.SSLError) and (cause.reason or "").endswith(NO_TLS):
         return f"it does not speak TLS ({cause.reason}); its port without TLS is named as pulsar:// or http://"
     if isinstance(cause, ssl.SSLError) and cause.reason == "UNEXPECTED_EOF_WHILE_READING":
         return "it ended the handshake of TLS; if its port is without TLS, name it as pulsar:// or http://"

@@ -6,11 +6,9 @@ import ssl
 from typing import Final, NamedTuple
 
 from pulsarium.broker.config.listeners import Listener
+from pulsarium.proto.first_bytes import FRAME, HTTP_REQUESTS, NO_TLS, TLS_ALERT, TLS_HANDSHAKE
 
-_TLS: Final = b"\x16\x03"  # a TLS record with a handshake
-_ALERT: Final = b"\x15\x03\x01\x00\x02\x02\x46"  # protocol_version: the answer of a TLS server to an unknown protocol
-_FRAME: Final = b"\x00\x00"  # a frame as short as CONNECT
-_HTTP: Final = (b"GET ", b"HEAD ", b"POST ", b"PUT ", b"DELETE ", b"OPTIONS ", b"PATCH ", b"CONNECT ")
+_ALERT: Final = TLS_ALERT + b"\x01\x00\x02\x02\x46"  # protocol_version: the answer of a TLS server to another protocol
 _DISTRUST: Final = ("UNKNOWN_CA", "CERTIFICATE_UNKNOWN", "BAD_CERTIFICATE")  # ends of alerts from clients
 
 
@@ -23,11 +21,11 @@ class WrongPort(NamedTuple):
 
 def at_binary_port(first: bytes, urls: Listener, *, secure: bool) -> WrongPort | None:
     """Return the client that begins with these bytes, which are no frame, or None if unknown. `secure` is over TLS."""
-    if first.startswith(_HTTP):
+    if first.startswith(HTTP_REQUESTS):
         at = (urls.https if secure else urls.http) or urls.http
         answer = _http_refusal(f"This is the port of Pulsar clients; HTTP is answered at {at}")
         return WrongPort(f"HTTP came to the port of Pulsar clients; HTTP is answered at {at}", answer)
-    if first.startswith(_TLS):
+    if first.startswith(TLS_HANDSHAKE):
         remedy = f"TLS is spoken at {urls.pulsar_ssl}" if urls.pulsar_ssl else "--tls-port opens a port with TLS"
         # Bytes that are not TLS make clients report an error; after a mere end they try again.
         return WrongPort(f"TLS came to {urls.pulsar}, which is without TLS; {remedy}", b"no TLS here")
@@ -36,10 +34,10 @@ def at_binary_port(first: bytes, urls: Listener, *, secure: bool) -> WrongPort |
 
 def at_http_port(first: bytes, urls: Listener) -> str | None:
     """Return the log's reason for a client that begins with these bytes, which are not HTTP, or None if unknown."""
-    if first.startswith(_TLS):
+    if first.startswith(TLS_HANDSHAKE):
         remedy = f"TLS is spoken at {urls.https}" if urls.https else "--https-port opens a port with TLS"
         return f"TLS came to {urls.http}, which is without TLS; {remedy}"
-    if first.startswith(_FRAME):
+    if first.startswith(FRAME):
         return f"a Pulsar client came to the port of HTTP; its service URL is {urls.pulsar}"
     return None
 
@@ -50,7 +48,7 @@ def in_handshake(error: BaseException) -> WrongPort:
     if reason == "HTTP_REQUEST":
         answer = _http_refusal("This port speaks TLS; the URL begins with https://")
         return WrongPort("http:// came to a port with TLS; the URL begins with https://", answer)
-    if reason in ("WRONG_VERSION_NUMBER", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE"):
+    if reason in NO_TLS:
         said = "a client without TLS came to a port with TLS; its URL begins with pulsar+ssl:// or https://"
         return WrongPort(said, _ALERT)
     if reason == "UNEXPECTED_EOF_WHILE_READING":

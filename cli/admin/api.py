@@ -9,17 +9,16 @@ import http.client
 import socket
 import ssl
 from collections.abc import Coroutine, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import click
 
 from pulsarium.cli.admin.errors import AdminError, NotConnected, ServerError, Unreachable
-from pulsarium.rest.exchange import Exchange, RestReply, origin
+from pulsarium.proto.first_bytes import NO_TLS
+from pulsarium.rest.exchange import NO_HTTP, Exchange, RestReply, origin
 
 T = TypeVar("T")
-
-_NO_TLS: Final = ("WRONG_VERSION_NUMBER", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE", "HTTP_REQUEST")
 
 
 class Api(Exchange):
@@ -94,7 +93,8 @@ def check_url(url: str) -> None:
     except ValueError:
         good = False
     if not good:
-        raise click.UsageError(f"--admin-url: '{origin(url)}' is no URL; write http://HOST:PORT or https://HOST:PORT")
+        what = "is the URL of Pulsar's clients" if url.startswith(("pulsar:", "pulsar+ssl:")) else "is no URL"
+        raise click.UsageError(f"--admin-url: '{origin(url)}' {what}; write http://HOST:PORT or https://HOST:PORT")
 
 
 def _plain(where: str) -> str:
@@ -117,19 +117,21 @@ def _said(where: str, error: Exception, timeout: float) -> str:
         found = error.verify_message.rstrip(".")
         helps = "trust its authority with --tls-trust-cert-path, or pass --tls-allow-insecure"
         return f"the certificate of {where} is not trusted: {found}; {helps}"
-    if isinstance(error, ssl.SSLEOFError) or (isinstance(error, ConnectionResetError) and where.startswith("https:")):
+    ended = isinstance(error, ConnectionResetError)
+    if isinstance(error, http.client.BadStatusLine) or (ended and where.startswith("http:")):
+        return f"{where} does not answer in HTTP; {NO_HTTP}; compare --admin-url"
+    if isinstance(error, ssl.SSLEOFError) or ended:
         return f"{where} closed the connection in the TLS handshake; for a port without TLS, use {_plain(where)}"
-    if isinstance(error, ssl.SSLError) and error.reason in _NO_TLS:
+    if isinstance(error, ssl.SSLError) and error.reason in NO_TLS:
         return f"{where} does not speak TLS; use {_plain(where)}, or pass an https:// URL with --admin-url"
-    if isinstance(error, http.client.RemoteDisconnected | http.client.BadStatusLine):
-        other = "the port may be for Pulsar clients or for https://"
-        return f"{where} does not answer in HTTP; {other}; --admin-url needs the HTTP port, by default 8080"
     if isinstance(error, socket.gaierror):
         return f"cannot connect to {where}: no such host; pass the broker's URL with --admin-url"
     if isinstance(error, ConnectionRefusedError):
         helps = "start a broker with `pulsarium serve`, or pass the URL of another with --admin-url"
         return f"cannot connect to {where}: connection refused; {helps}"
     if isinstance(error, TimeoutError):
-        return f"{where} did not answer within {timeout:g} s; wait longer with --request-timeout"
+        return (
+            f"{where} did not answer within {timeout:g} s; wait longer with --request-timeout, or compare --admin-url"
+        )
     words = str(error) or type(error).__name__
     return f"cannot talk to {where}: {words}; check --admin-url"

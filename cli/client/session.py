@@ -102,7 +102,7 @@ class ClientRun(Caller):
             with closing_at_ctrl_c() as is_ours, _said_while_waiting():
                 anyio.run(main, is_ours)
         except (PulsarError, ValueError) as error:
-            raise ClientFailure(f"{type(error).__name__}: {with_remedy(error)}") from None
+            raise ClientFailure(f"{type(error).__name__}: {with_remedy(error)}{_more(error)}") from None
 
     def _authentication(self) -> Authentication | None:
         from pulsarium.cli.admin.caller import basic, certificate, token
@@ -168,6 +168,15 @@ def with_remedy(error: Exception | str) -> str:
     if type(error).__name__ == "Timeout" or any(words in said for words in nobody):
         return f"{said}; --url names the broker"
     return said
+
+
+def _more(error: Exception) -> str:
+    """Return where more is said of an error of the broker, whose own words name no remedy."""
+    from pulsarium.client.errors import BY_CODE, UnknownError
+
+    kind = type(error)
+    known = kind in BY_CODE.values() and kind is not UnknownError  # of that one, the broker's words are all
+    return f"; `pulsarium explain {getattr(error, 'code', '')}` says more" if known else ""
 
 
 class Keys:

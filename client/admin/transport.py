@@ -16,7 +16,7 @@ from pulsarium.client.connection import wrong_port
 from pulsarium.client.connection.authentication import Authentication
 from pulsarium.client.connection.tls import Tls
 from pulsarium.proto.errors import look_for
-from pulsarium.rest.exchange import Exchange, RestReply, origin, places
+from pulsarium.rest.exchange import NO_HTTP, Exchange, RestReply, origin, places
 
 if TYPE_CHECKING:
     import httpx
@@ -69,6 +69,10 @@ class Transport(Exchange):
         except httpx.ConnectError as error:
             reason = wrong_port.over_http(origin(url), error)
             raise _NotConnected(*reason.args) from reason
+        except (httpx.RemoteProtocolError, httpx.ReadError) as error:
+            raise AdminConnectError(
+                f"{origin(url)}: {str(error).rstrip('.') or 'connection broken'}; {NO_HTTP}"
+            ) from None
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
             raise AdminConnectError(f"{origin(url)}: {str(error) or type(error).__name__}") from None
         return RestReply(answer.status_code, {name.lower(): value for name, value in answer.headers.items()}, content)

@@ -85,6 +85,7 @@ class Pool:
             description=settings.description,
         )
         slow = anyio.CancelScope()
+        stream = None
         self._tasks.start_soon(self._tell_if_slow, address, slow)
         try:
             with anyio.fail_after(settings.connection_timeout):
@@ -109,6 +110,8 @@ class Pool:
                 logger.info("connected to %s, broker %s", there, shortened(connection.server_version))
                 return connection
         except TimeoutError:
+            if stream is not None:
+                raise wrong_port.silent(address, settings.connection_timeout) from None
             raise ConnectError(f"{address}: no connection within {settings.connection_timeout:g} s") from None
         except (OSError, ValueError) as error:  # ValueError for an invalid host name
             raise wrong_port.unreachable(str(address), error) from error

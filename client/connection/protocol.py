@@ -25,7 +25,7 @@ from pulsarium.proto.text import text_of
 MAX_PROTOCOL_VERSION = 22
 CLIENT_VERSION = "Pulsarium-Python"
 MOST_MESSAGE_SIZE = 256 * 1024 * 1024  # most bytes that the client accepts, whatever the broker's limit is
-FIRST = 4  # bytes that tell protocols apart
+FIRST = 16  # most bytes that tell protocols apart, and that an error shows
 
 
 class ConnectionState(Enum):

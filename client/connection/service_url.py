@@ -29,6 +29,11 @@ class BrokerAddress(NamedTuple):
         return self._replace(tls=not self.tls)
 
     @property
+    def usual(self) -> BrokerAddress:
+        """Return the same host with the default port of its scheme."""
+        return self._replace(port=_PORTS["pulsar+ssl" if self.tls else "pulsar"])
+
+    @property
     def url(self) -> str:
         return f"{'pulsar+ssl' if self.tls else 'pulsar'}://{self}"
 

@@ -7,33 +7,42 @@ import ssl
 from pulsarium.client.connection.service_url import BrokerAddress
 from pulsarium.client.connection.tcp import UnknownHost
 from pulsarium.client.errors import AuthenticationError, ConnectError, PulsarError, WrongProtocol
-
-_TLS = (b"\x15\x03", b"\x16\x03")  # beginnings of TLS records: alert and handshake
-_NO_TLS = {"WRONG_VERSION_NUMBER", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE", "HTTP_REQUEST", "UNKNOWN_PROTOCOL"}
-_OTHER_HOST = {62, 64}  # X509_V_ERR_HOSTNAME_MISMATCH, _IP_ADDRESS_MISMATCH
+from pulsarium.proto.first_bytes import HTTP_ANSWER, NO_TLS, OTHER_NAME, TLS_ALERT, TLS_HANDSHAKE, is_frame
 
 
 def answered(address: BrokerAddress, first: bytes, error: ConnectError) -> ConnectError:
     """Return the error for a broker that sent these first bytes in place of CONNECTED."""
-    if first.startswith(b"HTTP"):
-        other = BrokerAddress(address.host, 6651 if address.tls else 6650, address.tls)
+    if first.startswith(HTTP_ANSWER):
         return WrongProtocol(
             f"{address}: HTTP answers there, as at the port of the admin API; the port of Pulsar's clients is another "
-            f"one, by default {other.url}"
+            f"one, by default {address.usual.url}"
         )
-    if first.startswith(_TLS):
+    if first.startswith((TLS_ALERT, TLS_HANDSHAKE)):
         return WrongProtocol(f"{address}: that port speaks TLS; connect to {address.other.url}")
+    if not is_frame(first):
+        return WrongProtocol(
+            f"{address}: no Pulsar broker answers there: the answer begins with {first!r}; the port of Pulsar's "
+            f"clients is by default {address.usual.url}"
+        )
     if first:
         return ConnectError(f"{address}: {error}")
     remedy = "" if address.tls else f"; if it is a port for TLS, connect to {address.other.url}"
     return ConnectError(f"{address}: closed before it answered{remedy}")
 
 
+def silent(address: BrokerAddress, seconds: float) -> ConnectError:
+    """Return the error for an open connection on which nothing came within these seconds."""
+    return ConnectError(
+        f"{address}: connected, and no answer within {seconds:g} s: the broker hangs, or it is another server; the "
+        f"port of Pulsar's clients is by default {address.usual.url}"
+    )
+
+
 def in_handshake(place: str, other: str, error: Exception) -> PulsarError:
     """Return the error for a failed TLS handshake. `other` is the URL without TLS."""
     if isinstance(error, ssl.SSLCertVerificationError):
         found = error.verify_message.rstrip(".")
-        if error.verify_code in _OTHER_HOST:
+        if error.verify_code in OTHER_NAME:
             return AuthenticationError(
                 f"{place}: {found}; connect by a name that the certificate has, or with tls_validate_hostname=False"
             )
@@ -41,7 +50,7 @@ def in_handshake(place: str, other: str, error: Exception) -> PulsarError:
             f"{place}: the certificate is not trusted: {found}; give its authority's file as tls_trust_certs_file_path"
         )
     if isinstance(error, ssl.SSLError):
-        if error.reason in _NO_TLS:
+        if error.reason in NO_TLS:
             return WrongProtocol(f"{place}: that port does not speak TLS; connect to {other}, or to a port for TLS")
         return AuthenticationError(f"{place}: no TLS: {error}")
     return ConnectError(f"{place}: closed during the TLS handshake; if it is a port without TLS, connect to {other}")

@@ -97,7 +97,7 @@ def client_page() -> str:
     """Return the text of docs/client.md."""
     return "\n".join(
         (
-            "# The async client",
+            "# Options of the client",
             "",
             "Options and errors of `pulsarium.client`. [The guide](client-guide.md) has examples, and",
             "[the API reference](api/client.md) has the options of `client.scalable` and `create_raw_reader`.",

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pulsarium.broker.lab.explore.kinds import KINDS, ONLY_BROKER, ChoiceKind
 
-_INTRODUCTION = """# Explore: does my application survive what Pulsar may do?
+_INTRODUCTION = """# Explore
+
+Does your application survive what Pulsar may do?
 
 A broker may close a connection before or behind its work, deliver a message again, unload a topic, or crash and come
 back. All of this is rare in tests, and certain in production. `pulsarium explore` runs your program again and again.

@@ -126,8 +126,10 @@ def _findings() -> Iterator[str]:
 
 def _tables() -> Iterator[str]:
     for section in SECTIONS:
-        yield f"### {section.title}"
-        yield ""
+        title, _, about = section.title.partition(": ")
+        yield from (f"### {title}", "")
+        if about:
+            yield from (f"{about[0].upper()}{about[1:]}.", "")
         yield "| rule | severity | about | requirement | remedy | source |"
         yield "|---|---|---|---|---|---|"
         yield from map(_row, section.rules)

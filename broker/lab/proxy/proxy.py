@@ -22,6 +22,7 @@ from pulsarium.broker.net.accepting import PlainStream, Shortage, accept_one, bi
 from pulsarium.broker.net.dialling import FAILURES, dial, is_full, plain, why
 from pulsarium.broker.net.wrong_port import at_binary_port
 from pulsarium.proto.commands import Direction
+from pulsarium.proto.first_bytes import HTTP_ANSWER, TLS_ALERT, is_frame
 
 log = PartLog("proxy")
 
@@ -30,7 +31,8 @@ CONNECT_SECONDS = 10.0
 BYPASSED: Final = "no port for a broker: its clients bypass the proxy"
 ONLY_TLS: Final = "a broker names no URL without TLS: the proxy uses TLS towards it"
 ONLY_PLAIN: Final = "a broker names no URL with TLS: the proxy uses no TLS towards it"
-TLS_ALERT: Final = b"\x15"
+SHOWN: Final = 16  # bytes of another protocol in the log
+HTTP_THERE: Final = "HTTP answers there; name the port of Pulsar's clients, by default pulsar://HOST:6650"
 ENDED: Final = "it ended the connection without an answer; if its port is for TLS, name it as pulsar+ssl://HOST:PORT"
 
 
@@ -220,5 +222,10 @@ class Proxy:
         found = at_binary_port(of_client, own._replace(pulsar=url, pulsar_ssl=url_tls), secure=secure)
         if found is not None:
             return found.reason
+        if of_broker.startswith(HTTP_ANSWER):
+            return HTTP_THERE
+        alerted = of_broker.startswith(TLS_ALERT)
+        if not (is_frame(of_broker) or alerted):
+            return f"no Pulsar broker answers there: the answer begins with {of_broker[:SHOWN]!r}"
         ended = connection.left_by_broker and of_client and not upstream.secure
-        return ENDED if ended and of_broker[:1] in (b"", TLS_ALERT) else ""
+        return ENDED if ended and (alerted or not of_broker) else ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import socket
 import ssl
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -17,7 +16,7 @@ from pulsarium.cli.admin.errors import AdminError, NotConnected, ServerError, Un
 from pulsarium.rest.exchange import NO_BODY, NO_CALL, RestRequest
 from pulsarium.rest.group import text_of
 from tests.cli.admin.answering import Server, running
-from tests.client.refusing import refusing_port
+from tests.client.refusing import refusing_port, saying
 
 server = pytest.fixture(running, name="server")
 other = pytest.fixture(running, name="other")
@@ -151,23 +150,6 @@ def test_a_command_gives_up_an_answer_that_does_not_come() -> None:
     assert "--request-timeout" in failed.value.message
 
 
-@contextmanager
-def saying(answer: bytes) -> Iterator[int]:
-    """Yield a port that gives this answer to the first client, whatever it sends, and closes."""
-
-    def talk(listener: socket.socket) -> None:
-        connection, _ = listener.accept()
-        with connection:
-            connection.recv(65_536)
-            connection.sendall(answer)
-
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        thread = threading.Thread(target=talk, args=(listener,))
-        thread.start()
-        yield listener.getsockname()[1]
-        thread.join()
-
-
 @pytest.mark.parametrize(
     ("scheme", "answer", "message", "remedy"),
     [
@@ -178,12 +160,13 @@ def saying(answer: bytes) -> Iterator[int]:
             "the port may be for Pulsar clients",
         ),
         ("http", b"", "{} does not answer in HTTP", "for Pulsar clients or for https://"),
+        ("http", None, "{} does not answer in HTTP", "HTTP is by default at port 8080; compare --admin-url"),
         ("https", b"HTTP/1.1 400 \r\n\r\n", "{} does not speak TLS", "use http://127.0.0.1:"),
         ("https", b"", "{} closed the connection in the TLS handshake", "use http://127.0.0.1:"),
     ],
 )
 def test_another_protocol_at_the_port_is_named_with_a_remedy(
-    scheme: str, answer: bytes, message: str, remedy: str
+    scheme: str, answer: bytes | None, message: str, remedy: str
 ) -> None:
     with saying(answer) as port:
         url = f"{scheme}://127.0.0.1:{port}"

@@ -59,11 +59,17 @@ def test_an_admin_url_may_name_several_places() -> None:
     assert AdminRun(admin_url="http://a:1,b:2/x").api.urls == ["http://a:1/x", "http://b:2/x"]
 
 
-@pytest.mark.parametrize("url", ["localhost:8080", "ftp://x", "http://", "http://x:port", "pulsar://x:6650"])
+@pytest.mark.parametrize("url", ["localhost:8080", "ftp://x", "http://", "http://x:port"])
 def test_an_invalid_admin_url_is_refused(url: str) -> None:
     result = CliRunner().invoke(cli, ["admin", "--admin-url", url, "tenants", "list"])
     assert result.exit_code == 1
     assert f"'{url}' is no URL; write http://HOST:PORT" in result.stderr
+
+
+def test_an_admin_url_of_pulsars_clients_is_refused_as_such() -> None:
+    result = CliRunner().invoke(cli, ["admin", "--admin-url", "pulsar://x:6650", "tenants", "list"])
+    assert result.exit_code == 1
+    assert "'pulsar://x:6650' is the URL of Pulsar's clients; write http://HOST:PORT" in result.stderr
 
 
 def test_a_client_conf_that_is_not_there(played: Played, tmp_path: Path) -> None:

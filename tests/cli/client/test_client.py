@@ -390,6 +390,7 @@ def test_the_broker_refuses(url: str) -> None:
     result = run("--url", url, "produce", "persistent://no/such/topic", "-m", "a")
     assert result.exit_code == 1
     assert result.stderr.count("\n") == 1
+    assert result.stderr.endswith("; `pulsarium explain TopicNotFound` says more\n")
 
 
 def test_help_imports_no_client() -> None:

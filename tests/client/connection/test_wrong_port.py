@@ -21,7 +21,7 @@ from tests.client.both import FIRST_FAILURE, on_both, run_on
 from tests.client.hostile import clocks
 from tests.client.hostile.played import playing
 from tests.client.peer import Peers
-from tests.client.refusing import refusing_port
+from tests.client.refusing import refusing_port, saying
 
 A_HTTP_REFUSAL = b"HTTP/1.1 400 Illegal character CNTL=0x0\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 A_TLS_ALERT = b"\x15\x03\x03\x00\x02\x02\x46"
@@ -58,6 +58,12 @@ async def told(url: str, answer: bytes, **settings: Any) -> tuple[errors.PulsarE
         ("pulsar://a:6651", A_TLS_ALERT, "a:6651: that port speaks TLS; connect to pulsar+ssl://a:6651"),
         ("pulsar+ssl://a:6650", A_HTTP_REFUSAL, "a:6650: that port does not speak TLS; connect to pulsar://a:6650"),
         ("pulsar+ssl://a:6650", b"no TLS here", "that port does not speak TLS"),
+        (
+            "pulsar://a:22",
+            b"SSH-2.0-OpenSSH_9.2\r\n",
+            "a:22: no Pulsar broker answers there: the answer begins with b'SSH-2.0-OpenSSH_'; the port of Pulsar's ",
+        ),
+        ("pulsar://a:25", b"no", "no Pulsar broker answers there: the answer begins with b'no'"),
     ],
 )
 @on_both
@@ -144,6 +150,22 @@ def test_a_broker_that_says_nothing_is_told_within_a_second(caplog: pytest.LogCa
     run_on("trio", test, jump=True)
 
 
+def test_an_open_connection_without_an_answer_is_told_as_such() -> None:
+    async def test() -> None:
+        peers = Peers(connection_timeout=2)
+        async with open_client("pulsar://a:7", peers.settings) as client:
+            with pytest.raises(errors.ConnectError) as failed:
+                await client._core.brokers.partitions("t")
+        await (await peers.next()).close()
+        peers.close()
+        assert str(failed.value) == (
+            "a:7: connected, and no answer within 2 s: the broker hangs, or it is another server; the port of Pulsar's "
+            "clients is by default pulsar://a:6650"
+        )
+
+    run_on("trio", test, jump=True)
+
+
 async def test_a_client_that_connects_at_once_logs_nothing(
     autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -196,19 +218,22 @@ async def test_of_several_brokers_one_that_may_come_up_is_waited_for() -> None:
 @on_both
 async def test_lookups_over_http_where_there_is_no_tls() -> None:
     """The lookup uses httpx, which keeps Python's TLS error as the cause of an error of its own."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    port = listener.getsockname()[1]
-
-    def answer() -> None:
-        connection, _ = listener.accept()
-        connection.recv(1000)
-        connection.sendall(A_HTTP_REFUSAL)
-        connection.close()
-
-    with listener:
-        async with anyio.create_task_group() as tasks, connect(f"https://127.0.0.1:{port}") as client:
-            tasks.start_soon(anyio.to_thread.run_sync, answer)
+    with saying(A_HTTP_REFUSAL) as port:
+        async with connect(f"https://127.0.0.1:{port}") as client:
             with pytest.raises(errors.WrongProtocol, match=f"connect to http://127.0.0.1:{port}"):
+                async with client.create_producer("t"):
+                    pass
+
+
+@pytest.mark.parametrize("answer", [b"", b"\0\0\0\5nonsense\r\n\r\n"], ids=["an end", "a frame"])
+@on_both
+async def test_lookups_over_http_at_the_port_of_clients(answer: bytes) -> None:
+    """A real broker ends the connection."""
+    with saying(answer) as port:
+        async with connect(f"http://127.0.0.1:{port}", operation_timeout=1, starting_backoff_interval=4) as client:
+            with pytest.raises(
+                errors.ConnectError, match="; the port may be for Pulsar clients or for https://; HTTP "
+            ):
                 async with client.create_producer("t"):
                     pass
 

@@ -9,11 +9,9 @@ import pytest
 
 from pulsarium.broker.storage.interface import StorageError
 from pulsarium.broker.testing import running
+from pulsarium.cli.known_errors import NEXT, START, TEXTS, Text, shows, text_of
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from scripts.pages.errors import CONNECT, LOG, NEXT, SPARK, START, Text, errors_page, text_of
-from tests.docs.blocks import matches
-
-ROWS = (*START, *CONNECT, *LOG, *SPARK)
+from scripts.pages.errors import errors_page
 
 
 def test_each_error_of_the_protocol_has_its_next_step() -> None:
@@ -28,13 +26,13 @@ def test_each_case_of_an_error_stands_below_its_name() -> None:
 
 
 def test_each_text_stands_once() -> None:
-    texts = [text_of(row) for row in ROWS]
+    texts = [text_of(row) for row in TEXTS]
     assert sorted(texts) == sorted(set(texts))
 
 
 def test_each_text_and_each_error_has_an_anchor_of_its_own() -> None:
     headings = re.findall("^(#+) (.+)$", errors_page(), re.M)
-    assert [name for sign, name in headings if sign == "###"] == [*(row.name for row in ROWS), *pb.ServerError.keys()]
+    assert [name for sign, name in headings if sign == "###"] == [*(row.name for row in TEXTS), *pb.ServerError.keys()]
     anchors = sorted(name.lower() for _, name in headings)
     assert anchors == sorted(set(anchors))
 
@@ -52,4 +50,4 @@ def test_the_text_for_a_damaged_store_is_on_the_page(head: bytes, tmp_path: Path
         database.write(head)
     with pytest.raises(StorageError) as refused, running(data=tmp_path):
         pass
-    assert [row.remedy for row in START if matches(text_of(row), str(refused.value))] != []
+    assert [row.remedy for row in START if shows(row, str(refused.value))] != []

@@ -551,6 +551,12 @@ async def test_a_client_at_the_wrong_port_of_another_broker_is_told_of_that_port
 
 WRONG_PORTS = {
     "the broker's port is for TLS": (b"\x15\x03\x03\x00\x02\x02\x50", b"", "name it as pulsar+ssl://HOST:PORT"),
+    "the broker's port is for HTTP": (b"HTTP/1.1 400 \r\n\r\n", b"", "HTTP answers there; name the port of Pulsar's"),
+    "no broker is there": (
+        b"SSH-2.0-OpenSSH\r\n",
+        b"",
+        "no Pulsar broker answers there: the answer begins with b'SSH-",
+    ),
     "the broker says nothing": (b"", b"", "name it as pulsar+ssl://HOST:PORT"),
     "the client uses TLS": (b"", b"\x16\x03\x01\x00\x05hello", "TLS came to pulsar://127.0.0.1:"),
     "the client speaks HTTP": (b"", b"GET / HTTP/1.1\r\n\r\n", "HTTP is answered at http://127.0.0.1:"),
