@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -24,7 +25,7 @@ from pulsarium.pipeline.source.readers import PulsarStreamReader
 from pulsarium.pipeline.source.subscription import SubscriptionInUse
 from pulsarium.pipeline.source.topics import NoSuchTopic
 from pulsarium.rest.policies import SCHEMA_STRATEGY
-from tests.foreign.broker_process import Address
+from tests.foreign.broker_process import Address, BrokerProcess
 
 from .topics import VALUES, admin, flat, micro_batch, numbers, options, publish, read, stream_reader, trim, unload
 
@@ -543,6 +544,32 @@ def test_a_topic_that_ends_before_the_checkpoint_is_a_loss(
     with pytest.raises(DataLoss, match=f"{topic} from 999999:5 on; the topic now ends at {end[topic]['next']}"):
         stream(**more).latestOffset(later, ReadAllAvailable())
     assert flat(micro_batch(stream(failOnDataLoss="false", **more), later)[1]) == numbers(50)
+
+
+@pytest.mark.parametrize("restarts", [False, True], ids=["the query goes on", "the query restarts too"])
+def test_a_broker_that_forgot_its_messages_is_noticed_when_it_has_as_many_again(
+    tmp_path: Path, topic: str, stream: Open, restarts: bool
+) -> None:
+    """A broker in memory numbers its ledgers from the beginning, so that the positions exist again."""
+    first = BrokerProcess(tmp_path)
+    where = {"service.url": first.address.service_url, "admin.url": first.address.admin_url}
+    publish(first.address, topic, numbers(50))
+    start = (reader := stream(**where)).initialOffset()
+    end, _ = micro_batch(reader, start)
+    assert first.stop() == 0
+    second = BrokerProcess(tmp_path, port=first.address.port, http_port=first.address.http_port)
+    publish(second.address, topic, numbers(90, 100))
+    reader = stream(**where) if restarts else reader
+    ledger = decode(end)[topic].next.ledger
+    with pytest.raises(
+        DataLoss, match=f"{topic} from {ledger}:5 on; its ledger {ledger} was opened at .* not the same"
+    ):
+        reader.latestOffset(end, ReadAllAvailable())
+    with pytest.raises(DataLoss, match="not the same topic"):
+        stream(**where).partitions(start, end)
+    assert flat(micro_batch(stream(**where, failOnDataLoss="false"), end)[1]) == numbers(90, 100)
+    stream(**where).stop()
+    assert second.stop() == 0
 
 
 @WAYS
