@@ -29,6 +29,7 @@ from pulsarium.pipeline.source.subscription import SubscriptionInUse
 from pulsarium.pipeline.source.topics import NoSuchTopic
 from pulsarium.rest.policies import SCHEMA_STRATEGY
 from tests.foreign.broker_process import Address, BrokerProcess
+from tests.pipeline.conftest import KEPT
 
 from .topics import VALUES, admin, flat, micro_batch, numbers, options, publish, read, stream_reader, trim, unload
 
@@ -618,13 +619,13 @@ def test_a_broker_that_forgot_its_messages_is_noticed_when_it_has_as_many_again(
     tmp_path: Path, topic: str, stream: Open, restarts: bool
 ) -> None:
     """A broker in memory numbers its ledgers from the beginning, so that the positions exist again."""
-    first = BrokerProcess(tmp_path)
+    first = BrokerProcess(tmp_path, KEPT)
     where = {"service.url": first.address.service_url, "admin.url": first.address.admin_url}
     publish(first.address, topic, numbers(50))
     start = (reader := stream(**where)).initialOffset()
     end, _ = micro_batch(reader, start)
     assert first.stop() == 0
-    second = BrokerProcess(tmp_path, port=first.address.port, http_port=first.address.http_port)
+    second = BrokerProcess(tmp_path, KEPT, first.address.port, first.address.http_port)
     publish(second.address, topic, numbers(90, 100))
     reader = stream(**where) if restarts else reader
     ledger = decode(end)[topic].next.ledger
