@@ -39,6 +39,8 @@ class Ledgers:
     """Ledgers of a topic without partitions, or of one partition, the oldest first."""
 
     all: Sequence[SourceLedger]
+    opened: str = ""
+    """When the broker opened the newest ledger, as it says, or "" when it does not tell."""
 
     @staticmethod
     def of(stats: TopicInternalStats) -> Ledgers:
@@ -50,7 +52,9 @@ class Ledgers:
         if found and not found[-1].entries:
             counted = stats.get("currentLedgerEntries", 0), stats.get("currentLedgerSize", 0)
             found[-1] = SourceLedger(found[-1].id, *counted)
-        return Ledgers(found)
+        # a terminated topic that was loaded again tells another time
+        is_open = stats.get("state") != "Terminated"
+        return Ledgers(found, stats.get("lastLedgerCreatedTimestamp", "") if is_open else "")
 
     @staticmethod
     async def ask(client: Client, topic: str) -> Ledgers:
@@ -75,6 +79,10 @@ class Ledgers:
             return ReadPosition(at.ledger, at.entry - 1 - held)
         earlier = [ledger for ledger in self.all if ledger.id < at.ledger and ledger.entries]
         return ReadPosition(earlier[-1].id, earlier[-1].entries - 1) if earlier else None
+
+    def opening_of(self, ledger: int) -> str:
+        """Return when the broker opened a ledger, as it says, or "" when it does not tell."""
+        return self.opened if self.all and self.all[-1].id == ledger else ""
 
     def lost_from(self, start: ReadPosition) -> ReadPosition | None:
         """Return the first position that still exists when the ledger of `start` is gone, otherwise None.

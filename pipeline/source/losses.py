@@ -51,12 +51,12 @@ class LossCheck:
             }
         )
 
-    def replaced(self, starts: Mapping[str, ReadPosition], ends: Mapping[str, ReadPosition]) -> None:
-        """Report topics that end before the start. Raise `DataLoss`, or log a warning."""
+    def replaced(self, starts: Mapping[str, ReadPosition], signs: Mapping[str, str]) -> None:
+        """Report topics that are others of the same name, with the sign of it. Raise `DataLoss`, or log a warning."""
         self._say(
             {
-                topic: f"{topic} from {starts[topic]} on; the topic now ends at {end}, so it is not the same topic"
-                for topic, end in ends.items()
+                topic: f"{topic} from {starts[topic]} on; {sign}, so it is not the same topic"
+                for topic, sign in signs.items()
             }
         )
 

@@ -16,7 +16,7 @@ from pulsarium.pipeline.source.ledgers import LedgerRange
 from pulsarium.pipeline.source.places import FIRST, ReadPosition
 
 Offset: TypeAlias = dict[str, dict[str, str]]
-"""Offsets by topic or partition: `next`, `cuts` separated by commas, and sometimes `from`; and the subscription.
+"""Offsets by topic or partition: `next`, `cuts` separated by commas, sometimes `from` and `opened`; the subscription.
 
 Spark stores them as JSON and compares the text.
 """
@@ -41,10 +41,16 @@ class TopicOffset:
 
     It is stored, because a replay would ask the broker anew where the topic's first message or its end is.
     """
+    opened: str = ""
+    """When the broker opened the ledger of `next`, as far as it tells.
+
+    A broker that lost its data numbers its ledgers from the beginning, so another ledger may have the same number.
+    """
 
     def encode(self) -> dict[str, str]:
         kept = {"next": str(self.next), "cuts": ",".join(map(str, self.cuts))}
-        return kept if self.begin is None else kept | {"from": str(self.begin)}
+        more = {"from": "" if self.begin is None else str(self.begin), "opened": self.opened}
+        return kept | {key: value for key, value in more.items() if value}
 
     @staticmethod
     def decode(kept: Mapping[str, str]) -> TopicOffset:
@@ -57,6 +63,7 @@ class TopicOffset:
             ReadPosition.parse(kept["next"]),
             tuple(map(ReadPosition.parse, cuts.split(",") if cuts else ())),
             ReadPosition.parse(begin) if begin else None,
+            kept.get("opened", ""),
         )
 
 

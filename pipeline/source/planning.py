@@ -102,21 +102,23 @@ class Planner:
 
     async def _latest(self, start: Offset, most_bytes: int, most_messages: int) -> Offset:
         subscription = self._subscription_of(start)
-        done = {topic: one.next for topic, one in decode(start).items()}
+        before = decode(start)
+        done = {topic: one.next for topic, one in before.items()}
         topics, looks = await self._topics_with_looks(subscription)
         gone = set(done) - set(topics)
         self._loss.topics(sorted(gone), done)
-        starts = await self._checked({topic: done.get(topic, FIRST) for topic in topics}, looks, subscription)
+        starts = {topic: done.get(topic, FIRST) for topic in topics}
+        ledgers = await self._ledgers(topic for topic in topics if looks[topic].end != starts[topic])
+        starts = await self._checked(starts, looks, subscription, before)
         ends = {topic: look.end for topic, look in looks.items()}
         self._ends, self._starts, self._reached = ends, starts, starts
         if self._targets is not None:
             ends = {topic: min(end, self._targets.get(topic, FIRST)) for topic, end in ends.items()}
         new = {topic: (starts[topic], end) for topic, end in ends.items() if end > starts[topic]}
-        ledgers = await self._ledgers(new)
         # a topic without messages may begin in another ledger when it has some
         known = {topic: FIRST if done[topic] == FIRST else starts[topic] for topic in topics if topic in done}
         await subscription.move_up(known, ledgers)
-        kept = {topic: TopicOffset(place) for topic, place in known.items()}
+        kept = {topic: TopicOffset(place, opened=before[topic].opened) for topic, place in known.items()}
         if not new:
             return encode(kept, subscription.name) if gone else start
         if most_bytes:
@@ -127,7 +129,8 @@ class Planner:
         cuts = await self._cutting.cuts(new, ledgers)
         for topic, (begin, end) in new.items():
             is_stored = start != self._initial and begin == done.get(topic)
-            kept[topic] = TopicOffset(end, cuts[topic], None if is_stored else begin)
+            opened = ledgers[topic].opening_of(end.ledger) if topic in ledgers else ""
+            kept[topic] = TopicOffset(end, cuts[topic], None if is_stored else begin, opened)
         return encode(kept, subscription.name)
 
     async def report(self) -> dict[str, dict[str, str]] | None:
@@ -163,8 +166,8 @@ class Planner:
         self._loss.topics(sorted(set(starts) - set(there)), starts)
         subscription = self._subscription_of(end)
         looks = await each(there, subscription.look)
-        await self._checked({topic: starts[topic] for topic in there}, looks, subscription)
         await self._ledgers(there)
+        await self._checked({topic: starts[topic] for topic in there}, looks, subscription, decode(end))
 
     def splits(self, start: Offset, end: Offset) -> list[TopicRange]:
         """Return the splits between two offsets, with the entries that they are known to have."""
@@ -192,12 +195,14 @@ class Planner:
         starts: Mapping[str, ReadPosition],
         looks: Mapping[str, SubscriptionLook],
         subscription: SourceSubscription,
+        kept: Mapping[str, TopicOffset],
     ) -> dict[str, ReadPosition]:
         """Return the starts, with the first position in place of FIRST. Raise `DataLoss`, or log a warning.
 
         The broker keeps everything that the subscription has not passed. A subscription that has passed a start was
         skipped, moved or made anew, or its messages expired. It is moved back, and as far as the broker does not
-        allow that, data is lost.
+        allow that, data is lost. A topic that ends before its start, or whose ledger of the `kept` offset was opened
+        at another time, is another topic.
         """
         passed = {topic: start for topic, start in starts.items() if looks[topic].has_passed(start)}
         passed = {topic: start for topic, start in passed.items() if self._lost.get(topic) != start}
@@ -207,13 +212,33 @@ class Planner:
             topic: first for topic in passed if (first := back[topic].first) and back[topic].has_passed(starts[topic])
         }
         self._loss.positions(starts, lost)
-        replaced = {topic: looks[topic].end for topic, start in starts.items() if FIRST < looks[topic].end < start}
+        replaced = {topic: sign for topic, start in starts.items() if (sign := self._sign(topic, start, looks, kept))}
         self._loss.replaced(starts, replaced)
         self._lost |= {topic: starts[topic] for topic in (*lost, *replaced)}
         return {
             topic: back[topic].first or FIRST if start == FIRST or topic in replaced else start
             for topic, start in starts.items()
         }
+
+    def _sign(
+        self,
+        topic: str,
+        start: ReadPosition,
+        looks: Mapping[str, SubscriptionLook],
+        kept: Mapping[str, TopicOffset],
+    ) -> str:
+        """Return what tells that a topic is another one than that of an offset, or "" when nothing does."""
+        end = looks[topic].end
+        if FIRST < end < start:
+            return f"the topic now ends at {end}"
+        before, ledgers = kept.get(topic), self._found.get(topic)
+        if before is None or ledgers is None:
+            return ""
+        ledger = before.next.ledger
+        opened = ledgers.opening_of(ledger)
+        if "" in (opened, before.opened) or opened == before.opened:
+            return ""
+        return f"its ledger {ledger} was opened at {opened}, and that of the checkpoint at {before.opened}"
 
     async def _topics_with_looks(
         self, subscription: SourceSubscription

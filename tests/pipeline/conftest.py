@@ -22,6 +22,10 @@ MASTER = "PULSARIUM_TEST_SPARK_MASTER"
 CLUSTER_CONFIG = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 """Addresses at which executors on this machine find the driver."""
 
+KEPT = ("--set", "brokerDeleteInactiveTopicsEnabled=false")
+"""Options of a broker whose topics stay. On a busy machine a program of Spark may come back to a topic after the minute
+that a topic without clients has."""
+
 INDEX = "brokerEntryMetadataInterceptors=org.apache.pulsar.common.intercept.AppendIndexMetadataInterceptor"
 
 
@@ -72,8 +76,7 @@ def no_view_stays(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def broker_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    options = ["--set", INDEX, "--set", "brokerDeleteInactiveTopicsEnabled=false"]
-    process = BrokerProcess(tmp_path_factory.mktemp("pipeline-broker"), options)
+    process = BrokerProcess(tmp_path_factory.mktemp("pipeline-broker"), ["--set", INDEX, *KEPT])
     yield process
     assert process.stop() == 0
 

@@ -15,6 +15,8 @@ from tests.foreign.admin import Admin
 from tests.foreign.broker_process import Address, BrokerProcess
 from tests.foreign.toolchains import SPARK_AVRO, require
 
+from .conftest import KEPT
+
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
 
@@ -26,7 +28,7 @@ SHARED_CONF = ("spark.sql.shuffle.partitions",)
 @pytest.fixture
 def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
     """Start a broker that drops duplicates and has none of the README's topics, and yield its address."""
-    process = BrokerProcess(tmp_path_factory.mktemp("readme"))
+    process = BrokerProcess(tmp_path_factory.mktemp("readme"), KEPT)
     Admin(process.address.admin_url).call("POST", "/admin/v2/namespaces/public/default/deduplication", True)
     yield process.address
     assert process.stop() == 0

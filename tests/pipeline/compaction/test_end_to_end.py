@@ -16,13 +16,13 @@ import pytest
 from tests.foreign.admin import Admin
 from tests.foreign.broker_process import BrokerProcess
 from tests.foreign.deadline import eventually
+from tests.pipeline.conftest import KEPT
 
 pytestmark = [pytest.mark.heavy, pytest.mark.timeout(1800)]
 
 TOPIC = "persistent://public/default/orders"
 KEYS, ROUNDS = 200, 5
 PATIENCE = 400.0  # seconds: a Spark session takes 10 s to start, and minutes on a busy machine
-KEPT = ["--set", "brokerDeleteInactiveTopicsEnabled=false"]
 
 
 class Stage:
@@ -62,20 +62,23 @@ class Stage:
                 found[message.partition_key()] = message.data().decode()
         return found
 
-    def processes(self) -> list[int]:
-        """Return the ids of the Python and Java processes of a compaction."""
-        listing = subprocess.run(["ps", "-ww", "-eo", "pid=,args="], check=True, capture_output=True, text=True).stdout
+    def processes(self) -> dict[int, int]:
+        """Return the ids of the Python and Java processes of a compaction, each with that of its session."""
+        command = ["ps", "-ww", "-eo", "pid=,sid=,args="]
+        listing = subprocess.run(command, check=True, capture_output=True, text=True).stdout
         mine = (line.split() for line in listing.splitlines() if str(self.work) in line)
-        return [int(pid) for pid, *words in mine if "serve" not in words]
+        return {int(pid): int(session) for pid, session, *words in mine if "serve" not in words}
 
     def begin(self) -> int:
         """Start a compaction, wait until the job and its JVM run, and return the process id of the job."""
         self.admin.compact(TOPIC)
-        return min(eventually(self._python_and_java, what="Spark", seconds=PATIENCE))
+        found = eventually(self._python_and_java, what="Spark", seconds=PATIENCE)
+        (job,) = set(found.values())  # the job leads the session of both, and its id need not be the lowest
+        return job
 
-    def _python_and_java(self) -> list[int]:
+    def _python_and_java(self) -> dict[int, int]:
         found = self.processes()
-        return found if len(found) > 1 else []
+        return found if len(found) > 1 else {}
 
     def end(self) -> tuple[str, str]:
         told = eventually(

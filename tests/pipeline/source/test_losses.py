@@ -179,6 +179,24 @@ def test_messages_of_a_topic_that_is_created_anew_do_not_replace_lost_ones(broke
         read(reader, planned)
 
 
+def test_a_partition_that_the_topic_has_no_more_is_lost_data(broker: Address, topic: str) -> None:
+    def make(partitions: int) -> None:
+        admin(broker, lambda found: found.topics.create_partitioned_topic(topic, partitions))
+        publish(broker, topic, numbers(30), batching_max_messages=1)
+
+    make(3)
+    reader, forgiving = (batch_reader(options(broker, topic, **more)) for more in ({}, FORGIVING))
+    *others, last = reader.partitions()
+    admin(broker, lambda found: found.topics.delete_partitioned_topic(topic, force=True))
+    make(2)
+    with pytest.raises(DataLoss, match=f"all of {topic}-partition-2 from .*: the topic does not exist any more"):
+        read(reader, [last])
+    for split in others:
+        with pytest.raises(DataLoss, match="10 entries"):
+            read(reader, [split])
+    assert flat(read(forgiving, [*others, last])) == []
+
+
 class Played:
     """A client of a topic whose first ledger is this one."""
 

@@ -14,7 +14,14 @@ from pulsarium.pipeline.source.places import FIRST, ReadPosition
 
 positions = st.builds(ReadPosition, st.integers(0, 5), st.integers(0, 5), st.integers(0, 3))
 offsets = st.dictionaries(
-    st.sampled_from(["a", "b", "c"]), st.builds(TopicOffset, positions, st.lists(positions, max_size=4).map(tuple))
+    st.sampled_from(["a", "b", "c"]),
+    st.builds(
+        TopicOffset,
+        positions,
+        st.lists(positions, max_size=4).map(tuple),
+        begin=st.none(),
+        opened=st.sampled_from(["", "2026-11-30T12:00:00.123Z"]),
+    ),
 )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -14,6 +16,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, Rea
 from pyspark.sql.types import StructType
 
 from pulsarium.client import AvroSchema, JsonSchema
+from pulsarium.client.admin.admin import Admin
 from pulsarium.pipeline.options import BadOption
 from pulsarium.pipeline.source import offsets, subscription, topics
 from pulsarium.pipeline.source.cutting import Cutting
@@ -21,10 +24,12 @@ from pulsarium.pipeline.source.losses import DataLoss
 from pulsarium.pipeline.source.offsets import Offset, TopicOffset, decode
 from pulsarium.pipeline.source.places import ReadPosition
 from pulsarium.pipeline.source.readers import PulsarStreamReader
+from pulsarium.pipeline.source.reading import ReadError
 from pulsarium.pipeline.source.subscription import SubscriptionInUse
 from pulsarium.pipeline.source.topics import NoSuchTopic
 from pulsarium.rest.policies import SCHEMA_STRATEGY
-from tests.foreign.broker_process import Address
+from tests.foreign.broker_process import Address, BrokerProcess
+from tests.pipeline.conftest import KEPT
 
 from .topics import VALUES, admin, flat, micro_batch, numbers, options, publish, read, stream_reader, trim, unload
 
@@ -255,11 +260,51 @@ def test_a_stream_keeps_its_columns_while_the_schema_changes(
     assert again == [(1, None), (2, "x"), (3, "y")]
 
 
+@pytest.mark.parametrize("schema", [AvroSchema, JsonSchema])
+def test_a_schema_that_changes_before_the_task_changes_no_row_of_the_plan(
+    broker: Address, topic: str, stream: Open, schema: type[AvroSchema[Any]]
+) -> None:
+    def publish_as(fields: list[Any], *values: dict[str, Any]) -> None:
+        publish(broker, topic, values, schema=schema({"type": "record", "name": "R", "fields": fields}))
+
+    publish_as(OLD, {"id": 1, "name": "a"})
+    admin(broker, lambda found: found.topic_policies[SCHEMA_STRATEGY].set(topic, "ALWAYS_COMPATIBLE"))
+    publish_as([*OLD, MORE], {"id": 2, "name": "b", "more": "x"})
+    reader = stream(wanted=StructType().add("id", "long").add("name", "string").add("more", "string"))
+    start = reader.initialOffset()
+    end = reader.latestOffset(start, ReadAllAvailable())
+    planned = reader.partitions(start, end)
+    publish_as([{"name": "id", "type": "string"}], {"id": "three"})
+    found = [row for split in planned for batch in reader.read(split) for row in batch.to_pylist()]
+    assert [tuple(row.values()) for row in found] == [(1, "a", None), (2, "b", "x")]
+
+
+def test_a_task_does_not_guess_the_writer_of_records_whose_schema_is_gone(
+    broker: Address, topic: str, stream: Open
+) -> None:
+    """JSON tells its fields itself. Avro's bytes are nothing without the schema that they were written with."""
+    for schema, name in ((JsonSchema, f"{topic}-json"), (AvroSchema, f"{topic}-avro")):
+        publish(broker, name, [{"id": 1}], schema=schema({"type": "record", "name": "R", "fields": OLD[:1]}))
+        reader = stream(topic=name, wanted=StructType().add("id", "long"))
+        start = reader.initialOffset()
+        [split] = reader.partitions(start, reader.latestOffset(start, ReadAllAvailable()))
+        admin(broker, partial(delete_schema, name))
+        if schema is JsonSchema:
+            assert [row for batch in reader.read(split) for row in batch.to_pylist()] == [{"id": 1}]
+        else:
+            with pytest.raises(ReadError, match=f"{name} from .* IncompatibleSchema"):
+                read(reader, [split])
+
+
+async def delete_schema(topic: str, found: Admin) -> None:
+    await found.schemas.delete_schema(topic)
+
+
 # ---- topics that come and go
 
 
 def test_new_partitions_begin_at_their_first_message(broker: Address, topic: str, stream: Open) -> None:
-    admin(broker, lambda found: found.topics.create_partitioned_topic(topic, 1))
+    made_of(broker, topic, 1)
     reader = stream(startingOffsets="latest")
     at = reader.initialOffset()
     admin(broker, lambda found: found.topics.update_partitioned_topic(topic, 3))
@@ -267,6 +312,30 @@ def test_new_partitions_begin_at_their_first_message(broker: Address, topic: str
     at, found = micro_batch(reader, at)
     assert sorted(flat(found)) == sorted(numbers(30))
     assert sorted(decode(at)) == [f"{topic}-partition-{index}" for index in range(3)]
+
+
+@WAYS
+def test_a_topic_that_was_made_anew_with_fewer_partitions_is_a_loss(
+    broker: Address, topic: str, stream: Open, more: dict[str, None]
+) -> None:
+    made_of(broker, topic, 3)
+    publish(broker, topic, numbers(30), batching_max_messages=1)
+    end, _ = micro_batch(reader := stream(**more), reader.initialOffset())
+    admin(broker, lambda found: found.topics.delete_partitioned_topic(topic, force=True))
+    made_of(broker, topic, 2)
+    publish(broker, topic, numbers(30, 30), batching_max_messages=1)
+    for _ in range(2):  # a restart does not forget the loss
+        with pytest.raises(DataLoss, match=f"all of {topic}-partition-2 from .*the topic does not exist any more"):
+            stream(**more).latestOffset(end, ReadAllAvailable())
+    behind, found = micro_batch(stream(failOnDataLoss="false", **more), end)
+    assert sorted(flat(found)) == numbers(30, 30)
+    assert list(decode(behind)) == [f"{topic}-partition-{index}" for index in range(2)]
+    publish(broker, topic, numbers(10, 60), batching_max_messages=1)
+    assert sorted(flat(micro_batch(stream(**more), behind)[1])) == numbers(10, 60)
+
+
+def made_of(broker: Address, topic: str, partitions: int) -> None:
+    admin(broker, lambda found: found.topics.create_partitioned_topic(topic, partitions))
 
 
 def test_new_topics_of_a_pattern(broker: Address, topic: str, stream: Open) -> None:
@@ -543,6 +612,32 @@ def test_a_topic_that_ends_before_the_checkpoint_is_a_loss(
     with pytest.raises(DataLoss, match=f"{topic} from 999999:5 on; the topic now ends at {end[topic]['next']}"):
         stream(**more).latestOffset(later, ReadAllAvailable())
     assert flat(micro_batch(stream(failOnDataLoss="false", **more), later)[1]) == numbers(50)
+
+
+@pytest.mark.parametrize("restarts", [False, True], ids=["the query goes on", "the query restarts too"])
+def test_a_broker_that_forgot_its_messages_is_noticed_when_it_has_as_many_again(
+    tmp_path: Path, topic: str, stream: Open, restarts: bool
+) -> None:
+    """A broker in memory numbers its ledgers from the beginning, so that the positions exist again."""
+    first = BrokerProcess(tmp_path, KEPT)
+    where = {"service.url": first.address.service_url, "admin.url": first.address.admin_url}
+    publish(first.address, topic, numbers(50))
+    start = (reader := stream(**where)).initialOffset()
+    end, _ = micro_batch(reader, start)
+    assert first.stop() == 0
+    second = BrokerProcess(tmp_path, KEPT, first.address.port, first.address.http_port)
+    publish(second.address, topic, numbers(90, 100))
+    reader = stream(**where) if restarts else reader
+    ledger = decode(end)[topic].next.ledger
+    with pytest.raises(
+        DataLoss, match=f"{topic} from {ledger}:5 on; its ledger {ledger} was opened at .* not the same"
+    ):
+        reader.latestOffset(end, ReadAllAvailable())
+    with pytest.raises(DataLoss, match="not the same topic"):
+        stream(**where).partitions(start, end)
+    assert flat(micro_batch(stream(**where, failOnDataLoss="false"), end)[1]) == numbers(90, 100)
+    stream(**where).stop()
+    assert second.stop() == 0
 
 
 @WAYS
