@@ -30,7 +30,7 @@ CONNECT_SECONDS = 10.0
 """How long a broker may take to accept a connection."""
 BYPASSED: Final = "no port for a broker: its clients bypass the proxy"
 ONLY_TLS: Final = "a broker names no URL without TLS: the proxy uses TLS towards it"
-ONLY_PLAIN: Final = "a broker names no URL with TLS: the proxy uses no TLS towards it"
+ONLY_PLAIN: Final = "a broker names no URL with TLS: the proxy, which was given one with TLS, does not connect to it"
 SHOWN: Final = 16  # bytes of another protocol in the log
 HTTP_THERE: Final = "HTTP answers there; name the port of Pulsar's clients, by default pulsar://HOST:6650"
 ENDED: Final = "it ended the connection without an answer; if its port is for TLS, name it as pulsar+ssl://HOST:PORT"
@@ -184,6 +184,10 @@ class Proxy:
             admission = self._stand_in.cluster.admission
             client = await shake_hands(raw, to_client.current(), connection.address, admission)
         if client is None:
+            return
+        if self._secure and not upstream.secure:  # what clients prove who they are with would be readable on the way
+            self._connections.add(connection)
+            connection.refused(ONLY_PLAIN)
             return
         try:
             with trio.fail_after(CONNECT_SECONDS):

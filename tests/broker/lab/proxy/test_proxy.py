@@ -23,6 +23,7 @@ from pulsarium.broker.auth.tls import context_of
 from pulsarium.broker.config import Config, LoadedConfig
 from pulsarium.broker.lab.faults import Drop, Duplicate, FaultError
 from pulsarium.broker.lab.proxy import proxy
+from pulsarium.broker.lab.proxy.proxy import ONLY_PLAIN, ONLY_TLS
 from pulsarium.broker.lab.proxy.upstream import Upstream, context_to_brokers
 from pulsarium.broker.net.accepting import NO_LINGER
 from pulsarium.broker.testing.http import Http, RemoteRefusal
@@ -317,10 +318,7 @@ async def test_clients_of_a_cluster_stay_on_the_proxy() -> None:
 
 async def test_both_sides_may_use_tls(tmp_path: Path) -> None:
     """A client speaks TLS with a proxy, which speaks TLS with the proxy of a broker."""
-    authority = Authority(tmp_path)
-    files = authority.sign("server")
-    to_brokers = context_to_brokers(authority.path)
-    own: dict[str, Any] = {"tls_port": 0, "tls_cert": files.certificate, "tls_key": files.key}
+    own, to_brokers = secured_by(tmp_path)
     async with (
         behind(**own) as near,
         in_front_of(str(near.proxy.service_url_tls), None, tls=to_brokers, **own) as it,
@@ -336,32 +334,56 @@ async def test_both_sides_may_use_tls(tmp_path: Path) -> None:
         await trio.aclose_forcefully(stream)
 
 
-@pytest.mark.parametrize("secure", [True, False])
-async def test_a_broker_with_one_kind_of_port_is_reached_through_the_proxy(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, secure: bool
+async def test_a_broker_with_tls_alone_is_reached_through_the_proxy(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The first broker has the other kind of port. Its answers name the second one, twice."""
-    authority = Authority(tmp_path)
-    files = authority.sign("server")
-    to_brokers = context_to_brokers(authority.path)
-    own: dict[str, Any] = {"tls_port": 0, "tls_cert": files.certificate, "tls_key": files.key}
+    """The first broker has a port without TLS. Its answers name the second one, twice."""
+    own, to_brokers = secured_by(tmp_path)
     async with behind(**own) as far:
-        field, url = "brokerServiceUrlTls" if secure else "brokerServiceUrl", far.proxy.service_url
-        url = str(far.proxy.service_url_tls) if secure else url
-        keys = Config(tlsCertificateFilePath=str(files.certificate), tlsKeyFilePath=str(files.key))
-        tls = None if secure else context_of(keys)
-        async with answering(tls, {field: url}) as first, in_front_of(first, None, tls=to_brokers, **own) as it:
-            wire = await it.dial()
-            await wire.send(Type.PING)
-            await wire.expect(Type.LOOKUP_RESPONSE)
-            await wire.send(Type.PING)
-            found = await wire.expect(Type.LOOKUP_RESPONSE)
-            assert Upstream.of(found.brokerServiceUrlTls).secure
+        url = str(far.proxy.service_url_tls)
+        async with (
+            answering(None, {"brokerServiceUrlTls": url}) as first,
+            in_front_of(first, None, tls=to_brokers, **own) as it,
+        ):
+            found = await asked_twice(it)
             await (await it.dial(found.brokerServiceUrl)).connect()
             page = await trio.to_thread.run_sync(page_of, it.proxy.admin_url)
-    said = "names no URL without TLS" if secure else "names no URL with TLS"
-    assert caplog.text.count(said) == 1
-    assert f"<td>{url}</td><td>a broker {said}" in page
+    assert caplog.text.count(ONLY_TLS) == 1
+    assert f"<td>{url}</td><td>{ONLY_TLS}" in page
+
+
+async def test_a_broker_without_tls_is_not_connected_to_where_tls_is_wanted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    own, to_brokers = secured_by(tmp_path)
+    keys = Config(tlsCertificateFilePath=str(own["tls_cert"]), tlsKeyFilePath=str(own["tls_key"]))
+    async with behind() as far:
+        answers = answering(context_of(keys), {"brokerServiceUrl": far.proxy.service_url})
+        async with answers as first, in_front_of(first, None, tls=to_brokers, **own) as it:
+            found = await asked_twice(it)
+            assert await (await it.dial(found.brokerServiceUrl)).closed() == []
+            page = await trio.to_thread.run_sync(page_of, it.proxy.admin_url)
+        assert not far.lab.taps.connections.all()
+    assert caplog.text.count(ONLY_PLAIN) == 1
+    assert f"<td>{far.proxy.service_url}</td><td>{ONLY_PLAIN}" in page
+
+
+def secured_by(folder: Path) -> tuple[dict[str, Any], ssl.SSLContext]:
+    """Return the options of a side that has a port with TLS, and the context that trusts it."""
+    authority = Authority(folder)
+    files = authority.sign("server")
+    return {"tls_port": 0, "tls_cert": files.certificate, "tls_key": files.key}, context_to_brokers(authority.path)
+
+
+async def asked_twice(it: Any) -> Any:
+    """Ask the broker of `answering` for a topic twice, and return the second answer, which leads to the proxy."""
+    wire = await it.dial()
+    await wire.send(Type.PING)
+    await wire.expect(Type.LOOKUP_RESPONSE)
+    await wire.send(Type.PING)
+    found = await wire.expect(Type.LOOKUP_RESPONSE)
+    assert Upstream.of(found.brokerServiceUrlTls).secure
+    return found
 
 
 async def test_a_broker_that_gets_no_port_of_the_proxy_is_named_once(
