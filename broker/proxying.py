@@ -147,8 +147,10 @@ async def open_proxy(
             if https is not None:
                 await nursery.start(partial(serve_http, tls=stand_in.cluster.tls), site, https)
             toxiproxy_url = await open_toxiproxy(stand_in, control, nursery, options.host, of_proxy=True)
-            yield RunningProxy(stand_in, options.host, toxiproxy_url)
-            site.stop()
+            try:
+                yield RunningProxy(stand_in, options.host, toxiproxy_url)
+            finally:
+                site.stop()
             with trio.move_on_after(LAST_WORDS):
                 await connections.none()
             nursery.cancel_scope.cancel()

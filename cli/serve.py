@@ -259,11 +259,11 @@ def gather(asked: dict[str, Any], *, free_ports: bool = False) -> tuple[ServeOpt
     _check_tls_options(loaded.config, asked)
     for option in ("restore", "seed"):
         if asked[option] is not None and not asked[option].is_file():
-            raise RequestRefused(f"{_named(option)} {asked[option]}: no such file; name an existing one")
+            raise RequestRefused(f"{named(option)} {asked[option]}: no such file; name an existing one")
     if free_ports:
         asked = {**asked, **_free_ports(asked, loaded)}
     config = _with_command_line(loaded.config, asked)
-    check_security(config, {**loaded.places, **{key: _named(option) for option, key in KEYS.items() if asked[option]}})
+    check_security(config, {**loaded.places, **{key: named(option) for option, key in KEYS.items() if asked[option]}})
     options = ServeOptions(
         config=config,
         profile=profile,
@@ -333,12 +333,12 @@ def _check_tls_options(config: Config, asked: dict[str, Any]) -> None:
     ports = [option for option in ("tls_port", "https_port") if asked[option] is not None]
     files = [option for option in ("tls_cert", "tls_key", "tls_ca") if asked[option] is not None]
     missing = [
-        f"{_named(each)} FILE" for each in ("tls_cert", "tls_key") if not (asked[each] or getattr(config, KEYS[each]))
+        f"{named(each)} FILE" for each in ("tls_cert", "tls_key") if not (asked[each] or getattr(config, KEYS[each]))
     ]
     if ports and missing:
-        raise RequestRefused(f"{_named(ports[0])} needs {' and '.join(missing)} too")
+        raise RequestRefused(f"{named(ports[0])} needs {' and '.join(missing)} too")
     if files and not ports and not config.has_tls:
-        raise RequestRefused(f"{_named(files[0])} has no effect without --tls-port N or --https-port N")
+        raise RequestRefused(f"{named(files[0])} has no effect without --tls-port N or --https-port N")
 
 
 def _check_several(options: ServeOptions) -> None:
@@ -390,7 +390,8 @@ def _with_command_line(config: Config, asked: dict[str, Any]) -> Config:
     return replace(config, **given)
 
 
-def _named(option: str) -> str:
+def named(option: str) -> str:
+    """Return the option of the command line that sets a parameter."""
     return f"--{option.replace('_', '-')}"
 
 

@@ -129,7 +129,7 @@ class Servers:
         if kept is not None:
             with suppress(*ENDED):
                 return await self._ask(url, question, kept.place, kept.stream, kept.http, until_read)
-            self._drop([each for each in self._kept if each.place == place])  # as old, or older
+            self._drop([each for each in self._kept if each.place == place])  # likely ended, too
         with trio.fail_after(PATIENCE):
             context = (self._tls or trust_of_the_machine()) if secure else None
             stream = await dial(place[1], place[2], context)

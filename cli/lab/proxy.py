@@ -14,7 +14,19 @@ from click.core import ParameterSource
 from pulsarium.cli.completing import keys
 from pulsarium.cli.grouped import Decorator, GroupedCommand, options_of, together
 from pulsarium.cli.refusal import RequestRefused
-from pulsarium.cli.serve import DIRECTORY, FILE, PORT, check_security, check_toxiproxy, network, output, read_keys, tls
+from pulsarium.cli.serve import (
+    DIRECTORY,
+    FILE,
+    KEYS,
+    PORT,
+    check_security,
+    check_toxiproxy,
+    named,
+    network,
+    output,
+    read_keys,
+    tls,
+)
 
 if TYPE_CHECKING:
     from pulsarium.broker.config import ServeOptions
@@ -175,8 +187,11 @@ def proxy_of(
         keys=read_keys(config, overrides, PIP),
         **others,
     )
-    files = {"tlsCertificateFilePath": "--tls-cert", "tlsKeyFilePath": "--tls-key"}
-    check_security(options.config, {**options.keys.places, **files})
+    own = {key: named(option) for option, key in KEYS.items() if option != "tls_ca"}
+    for key, option in own.items():
+        if options.keys.places.get(key) == "--set":
+            raise RequestRefused(f"--set {key} has no effect on a proxy: pass {option}")
+    check_security(options.config, {**options.keys.places, **own})
     check_toxiproxy(toxiproxy_port, options.config)
     return options
 
