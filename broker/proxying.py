@@ -68,6 +68,7 @@ class ProxyOptions:
         return replace(
             self.keys.config,
             transactionCoordinatorEnabled=False,
+            httpRequestsLimitEnabled=False,  # a limit of each broker, which counts what the proxy forwards
             bindAddress=self.host,
             brokerServicePort=self.port,
             brokerServicePortTls=self.tls_port,

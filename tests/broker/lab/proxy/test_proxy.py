@@ -265,6 +265,13 @@ async def test_a_proxy_with_authentication_asks_callers_of_its_lab_for_a_role() 
             assert await trio.to_thread.run_sync(status, path, headers) == found, path
 
 
+async def test_the_limit_of_a_brokers_http_requests_is_not_one_of_the_proxy() -> None:
+    """The keys may be those of a cluster, each of whose brokers has the limit."""
+    keys = LoadedConfig(Config(httpRequestsLimitEnabled=True, httpRequestsMaxPerSecond=0.001))
+    async with behind(keys=keys) as it:
+        assert await call(it, "GET", "/admin/v2/tenants")
+
+
 async def test_the_page_of_a_proxy_with_authentication_shows_no_client() -> None:
     async with in_front_of("pulsar://127.0.0.1:1", None, keys=LoadedConfig(by_token())) as it:
         shown = await trio.to_thread.run_sync(page_of, it.proxy.admin_url)
