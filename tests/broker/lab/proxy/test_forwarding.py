@@ -517,6 +517,16 @@ async def test_requests_that_read_share_a_connection_to_the_broker() -> None:
     assert broker.seen == [["GET"] * 3]
 
 
+async def test_requests_that_read_share_a_connection_with_tls(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    files = authority.sign("server")
+    keys = Config(tlsCertificateFilePath=str(files.certificate), tlsKeyFilePath=str(files.key))
+    broker = Counted()
+    async with served(broker, context_of(keys)) as url, asking(url, context_to_brokers(authority.path)) as client:
+        await ask_each(client, "GET", "GET", "GET")
+    assert broker.seen == [["GET"] * 3]
+
+
 async def test_a_request_that_changes_something_has_a_connection_of_its_own() -> None:
     """Requests that read take its connection afterwards."""
     broker = Counted()
