@@ -36,6 +36,9 @@ FORBIDDEN: Final = (
     "is a test cluster, start the proxy with --yes-not-production"
 )
 """Why a proxy refuses to change anything."""
+_OBEYED: Final = ("authentication", "authorization", "token", "basicAuth", "http", "maxHttp", "tls")  # beginnings
+_OBEYED_TOO: Final = ("strictAuthMethod", "anonymousUserRole", "superUserRoles", "proxyRoles")
+_LEFT_OUT: Final = ("authenticationRefresh", "httpRequests")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,6 +81,11 @@ class ProxyOptions:
             tlsCertificateFilePath=None if self.tls_cert is None else str(self.tls_cert),
             tlsKeyFilePath=None if self.tls_cert is None else str(self.tls_key or self.tls_cert),
         )
+
+
+def obeys(key: str) -> bool:
+    """Return whether a proxy obeys a key of broker.conf: one of TLS, of HTTP, or of the roles of callers of /lab."""
+    return key in _OBEYED_TOO or (key.startswith(_OBEYED) and not key.startswith(_LEFT_OUT))
 
 
 class RunningProxy:

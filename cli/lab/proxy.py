@@ -152,7 +152,7 @@ def proxy_of(
     """Return the options of a proxy. Raise `RequestRefused` for a URL or a file that cannot be used."""
     from pulsarium.broker.config import PIP
     from pulsarium.broker.lab.proxy.upstream import Upstream, context_to_brokers
-    from pulsarium.broker.proxying import FORBIDDEN, ProxyOptions
+    from pulsarium.broker.proxying import FORBIDDEN, ProxyOptions, obeys
 
     if admin_url is not None and not admin_url.startswith(("http://", "https://")):
         raise RequestRefused(f"--admin-url {admin_url}: http://HOST:PORT or https://HOST:PORT is wanted")
@@ -188,9 +188,10 @@ def proxy_of(
         **others,
     )
     own = {key: named(option) for option, key in KEYS.items() if option != "tls_ca"}
-    for key, option in own.items():
-        if options.keys.places.get(key) == "--set":
-            raise RequestRefused(f"--set {key} has no effect on a proxy: pass {option}")
+    for key, place in options.keys.places.items():
+        if place == "--set" and (key in own or not obeys(key)):
+            remedy = f"pass {own[key]}" if key in own else "set it on its brokers"
+            raise RequestRefused(f"--set {key} has no effect on a proxy: {remedy}")
     check_security(options.config, {**options.keys.places, **own})
     check_toxiproxy(toxiproxy_port, options.config)
     return options

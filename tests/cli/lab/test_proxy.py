@@ -49,6 +49,10 @@ def test_the_proxy_runs_until_a_signal(tmp_path: Path) -> None:
         (["pulsar://h:1", "--set", "authenticationEnabled"], "--set: 'authenticationEnabled' is not key=value"),
         (["pulsar://h:1", "--set", "authorizationEnabled=true"], "needs authenticationEnabled=true"),
         (["pulsar://h:1", "--set", "bindAddress=0.0.0.0"], "--set bindAddress has no effect on a proxy: pass --host"),
+        (
+            ["pulsar://h:1", "--set", "maxMessageSize=9"],
+            "--set maxMessageSize has no effect on a proxy: set it on its brokers",
+        ),
         (["pulsar://h:1", "--set", "webServicePortTls=1"], "has no effect on a proxy: pass --https-port"),
         (
             ["pulsar://h:1", "--host", "0.0.0.0", "--toxiproxy-port", "0", "--set", "authenticationEnabled=true"],
