@@ -61,7 +61,7 @@ def explain(text: tuple[str, ...]) -> None:
     if not said:
         _list()
         return
-    lines = sys.stdin if said == FROM_STDIN else [said]
+    lines = (line.decode(errors="replace") for line in sys.stdin.buffer) if said == FROM_STDIN else [said]
     shown = [*_found(lines, whole=said != FROM_STDIN)]
     if not shown:
         raise RunRefused(_unknown(said))
@@ -103,8 +103,8 @@ def _spellings() -> dict[str, str]:
         for kind in ("Exception", "Error"):
             found.setdefault(f"{bare}{kind}", name)
             found.setdefault(f"Broker{bare}{kind}", name)
-        found.setdefault(f"Result{bare}", name)
-    return {**found, **{f"Result{name}": name for name in NEXT}, **{name: name for name in NEXT}}
+    found |= {name: name for name in NEXT}
+    return found | {f"Result{word}": name for word, name in found.items()}
 
 
 def _bare(name: str) -> str:

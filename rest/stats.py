@@ -179,6 +179,7 @@ class TopicInternalStats(TypedDict, total=False):
     state: str
     ledgers: list[LedgerInfo]
     cursors: dict[str, CursorStats]
+    properties: dict[str, str]
     compactedLedger: LedgerInfo
 
 

@@ -21,7 +21,7 @@ from pulsarium.rest.stats import (
 
 DOMAINS: Final = (PERSISTENT, NON_PERSISTENT)
 _WITH_PROPERTIES: Final = "application/vnd.partitioned-topic-metadata+json"
-_SHADOW_SOURCE: Final = "PULSAR.SHADOW_SOURCE"
+SHADOW_SOURCE: Final = "PULSAR.SHADOW_SOURCE"
 
 
 class TopicsWithoutMessages(CallGroup):
@@ -127,7 +127,7 @@ class TopicsWithoutMessages(CallGroup):
         self, topic: Topic, source: Topic, properties: Mapping[str, str] | None = None
     ) -> None:
         """Create a shadow topic of `source`, with as many partitions (PIP-180)."""
-        of_shadow = {_SHADOW_SOURCE: str(self._name(source)), **(properties or {})}
+        of_shadow = {SHADOW_SOURCE: str(self._name(source)), **(properties or {})}
         if partitions := (await self.get_partitioned_topic_metadata(source))["partitions"]:
             await self.create_partitioned_topic(topic, partitions, of_shadow)
         else:
@@ -136,7 +136,7 @@ class TopicsWithoutMessages(CallGroup):
     async def get_shadow_source(self, topic: Topic) -> str | None:
         """Return the source topic of a shadow topic, or None."""
         found = await self._find(dict[str, str], f"{self._topic(topic)}/properties")
-        return (found or {}).get(_SHADOW_SOURCE)
+        return (found or {}).get(SHADOW_SOURCE)
 
     # ---- statistics
 

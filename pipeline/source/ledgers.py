@@ -9,6 +9,7 @@ from typing import NamedTuple
 from pulsarium.client import Client
 from pulsarium.pipeline.source.places import ReadPosition
 from pulsarium.rest.stats import TopicInternalStats
+from pulsarium.rest.topics import SHADOW_SOURCE
 
 
 class SourceLedger(NamedTuple):
@@ -52,9 +53,9 @@ class Ledgers:
         if found and not found[-1].entries:
             counted = stats.get("currentLedgerEntries", 0), stats.get("currentLedgerSize", 0)
             found[-1] = SourceLedger(found[-1].id, *counted)
-        # a terminated topic that was loaded again tells another time
-        is_open = stats.get("state") != "Terminated"
-        return Ledgers(found, stats.get("lastLedgerCreatedTimestamp", "") if is_open else "")
+        # terminated topics and shadow topics open no ledger, and tell another time when they are loaded again
+        opens = stats.get("state") != "Terminated" and SHADOW_SOURCE not in stats.get("properties", {})
+        return Ledgers(found, stats.get("lastLedgerCreatedTimestamp", "") if opens else "")
 
     @staticmethod
     async def ask(client: Client, topic: str) -> Ledgers:

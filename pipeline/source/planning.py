@@ -108,8 +108,9 @@ class Planner:
         gone = set(done) - set(topics)
         self._loss.topics(sorted(gone), done)
         starts = {topic: done.get(topic, FIRST) for topic in topics}
-        ledgers = await self._ledgers(topic for topic in topics if looks[topic].end != starts[topic])
-        starts = await self._checked(starts, looks, subscription, before)
+        is_first = not self._ends  # then the topic may be another one with exactly as many messages
+        ledgers = await self._ledgers(topic for topic in topics if is_first or looks[topic].end != starts[topic])
+        starts = await self._checked(starts, looks, subscription, before, ledgers)
         ends = {topic: look.end for topic, look in looks.items()}
         self._ends, self._starts, self._reached = ends, starts, starts
         if self._targets is not None:
@@ -166,8 +167,8 @@ class Planner:
         self._loss.topics(sorted(set(starts) - set(there)), starts)
         subscription = self._subscription_of(end)
         looks = await each(there, subscription.look)
-        await self._ledgers(there)
-        await self._checked({topic: starts[topic] for topic in there}, looks, subscription, decode(end))
+        ledgers = await self._ledgers(there)
+        await self._checked({topic: starts[topic] for topic in there}, looks, subscription, decode(end), ledgers)
 
     def splits(self, start: Offset, end: Offset) -> list[TopicRange]:
         """Return the splits between two offsets, with the entries that they are known to have."""
@@ -196,6 +197,7 @@ class Planner:
         looks: Mapping[str, SubscriptionLook],
         subscription: SourceSubscription,
         kept: Mapping[str, TopicOffset],
+        ledgers: Mapping[str, Ledgers],
     ) -> dict[str, ReadPosition]:
         """Return the starts, with the first position in place of FIRST. Raise `DataLoss`, or log a warning.
 
@@ -212,33 +214,17 @@ class Planner:
             topic: first for topic in passed if (first := back[topic].first) and back[topic].has_passed(starts[topic])
         }
         self._loss.positions(starts, lost)
-        replaced = {topic: sign for topic, start in starts.items() if (sign := self._sign(topic, start, looks, kept))}
+        signs = {
+            topic: _replacement(start, looks[topic].end, kept.get(topic), ledgers.get(topic))
+            for topic, start in starts.items()
+        }
+        replaced = {topic: sign for topic, sign in signs.items() if sign}
         self._loss.replaced(starts, replaced)
         self._lost |= {topic: starts[topic] for topic in (*lost, *replaced)}
         return {
             topic: back[topic].first or FIRST if start == FIRST or topic in replaced else start
             for topic, start in starts.items()
         }
-
-    def _sign(
-        self,
-        topic: str,
-        start: ReadPosition,
-        looks: Mapping[str, SubscriptionLook],
-        kept: Mapping[str, TopicOffset],
-    ) -> str:
-        """Return what tells that a topic is another one than that of an offset, or "" when nothing does."""
-        end = looks[topic].end
-        if FIRST < end < start:
-            return f"the topic now ends at {end}"
-        before, ledgers = kept.get(topic), self._found.get(topic)
-        if before is None or ledgers is None:
-            return ""
-        ledger = before.next.ledger
-        opened = ledgers.opening_of(ledger)
-        if "" in (opened, before.opened) or opened == before.opened:
-            return ""
-        return f"its ledger {ledger} was opened at {opened}, and that of the checkpoint at {before.opened}"
 
     async def _topics_with_looks(
         self, subscription: SourceSubscription
@@ -293,6 +279,19 @@ class Planner:
         found = await each(topics, lambda topic: Ledgers.ask(self._client, topic))
         self._found |= found
         return found
+
+
+def _replacement(start: ReadPosition, end: ReadPosition, before: TopicOffset | None, ledgers: Ledgers | None) -> str:
+    """Return what tells that a topic is another one than that of an offset, or "" when nothing does."""
+    if FIRST < end < start:
+        return f"the topic now ends at {end}"
+    if before is None or ledgers is None:
+        return ""
+    ledger = before.next.ledger
+    opened = ledgers.opening_of(ledger)
+    if "" in (opened, before.opened) or opened == before.opened:
+        return ""
+    return f"its ledger {ledger} was opened at {opened}, and that of the checkpoint at {before.opened}"
 
 
 def _limited(

@@ -13,11 +13,11 @@ from pulsarium.cli.main import cli
 from pulsarium.client.errors import BY_CODE
 
 
-def explained(*words: str, given: str = "") -> Result:
+def explained(*words: str, given: str | bytes = "") -> Result:
     return CliRunner().invoke(cli, ["explain", *words], input=given)
 
 
-def headings(*words: str, given: str = "") -> list[str]:
+def headings(*words: str, given: str | bytes = "") -> list[str]:
     """Return the names of the entries that these words lead to."""
     result = explained(*words, given=given)
     assert result.exit_code == 0, result.stderr
@@ -37,6 +37,8 @@ def test_an_error_of_the_protocol_is_explained_with_its_cases_and_the_next_step(
         ("producerbusy", "ProducerBusy"),
         ("ProducerBusyException", "ProducerBusy"),
         ("ResultProducerBusy", "ProducerBusy"),
+        ("ResultServiceUnitNotReady", "ServiceNotReady"),
+        ("ResultBrokerMetadataError", "MetadataError"),
         ("org.apache.pulsar.client.api.PulsarClientException$TopicDoesNotExistException: no", "TopicNotFound"),
         ("PulsarClientException$BrokerPersistenceException", "PersistenceError"),
         ("_pulsar.AuthorizationError: no permission", "AuthorizationError"),
@@ -87,6 +89,14 @@ def test_a_log_on_standard_input_is_explained_once_for_each_error() -> None:
         + "pulsarium: port 1 is in use; choose another with --port N, or "
     )
     assert headings("-", given=log + "--port 0 for a free one\n") == ["A port is in use", "ConsumerBusy"]
+
+
+def test_a_log_with_bytes_that_are_no_text_is_explained() -> None:
+    assert headings("-", given=b"\xff\xfe ConsumerBusyException\n") == ["ConsumerBusy"]
+
+
+def test_a_long_line_takes_no_longer_than_many_short_ones() -> None:
+    assert headings("-", given="x" * 1_000_000 + " ConsumerBusyException\n") == ["ConsumerBusy"]
 
 
 def test_without_a_text_everything_is_listed() -> None:

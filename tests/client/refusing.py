@@ -32,7 +32,7 @@ def saying(answer: bytes | None) -> Iterator[int]:
                 connection.sendall(answer)
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        thread = threading.Thread(target=talk, args=(listener,))
+        thread = threading.Thread(target=talk, args=(listener,), daemon=True)  # a test that fails may never connect
         thread.start()
         yield listener.getsockname()[1]
         thread.join()

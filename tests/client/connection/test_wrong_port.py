@@ -230,7 +230,7 @@ async def test_lookups_over_http_where_there_is_no_tls() -> None:
 async def test_lookups_over_http_at_the_port_of_clients(answer: bytes) -> None:
     """A real broker ends the connection."""
     with saying(answer) as port:
-        async with connect(f"http://127.0.0.1:{port}", operation_timeout=1, starting_backoff_interval=4) as client:
+        async with connect(f"http://127.0.0.1:{port}", **FIRST_FAILURE) as client:
             with pytest.raises(
                 errors.ConnectError, match="; the port may be for Pulsar clients or for https://; HTTP "
             ):

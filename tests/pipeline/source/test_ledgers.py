@@ -15,6 +15,7 @@ from pulsarium.pipeline.source.ledgers import (
     within_bytes,
 )
 from pulsarium.pipeline.source.places import FIRST, ReadPosition
+from pulsarium.rest.stats import TopicInternalStats
 
 THREE = Ledgers([SourceLedger(3, 10, 1000), SourceLedger(5, 4, 800), SourceLedger(9, 6, 60)])
 
@@ -28,6 +29,25 @@ def test_ledgers_are_made_from_internal_stats() -> None:
         }
     )
     assert found == Ledgers([SourceLedger(3, 10, 1000), SourceLedger(5, 7, 70)])
+
+
+@pytest.mark.parametrize(
+    ("more", "opened"),
+    [
+        ({"state": "LedgerOpened", "properties": {}}, "2026-11-30T12:00:00.123Z"),
+        ({"state": "Terminated"}, ""),
+        ({"state": "LedgerOpened", "properties": {"PULSAR.SHADOW_SOURCE": "persistent://public/default/t"}}, ""),
+    ],
+    ids=["a topic", "a terminated topic", "a shadow topic"],
+)
+def test_a_topic_that_opens_its_ledgers_tells_when(more: TopicInternalStats, opened: str) -> None:
+    """A real broker tells the beginning of 1970 of a shadow topic that it has loaded again."""
+    told: TopicInternalStats = {
+        "lastLedgerCreatedTimestamp": "2026-11-30T12:00:00.123Z",
+        "ledgers": [{"ledgerId": 5, "entries": 0, "size": 0}],
+        **more,
+    }
+    assert Ledgers.of(told).opening_of(5) == opened
 
 
 @pytest.mark.parametrize(
