@@ -51,6 +51,7 @@ lint --live --start
 check --promises
 mask list
 state reset
+explain TopicNotFound
 conformance client --list
 conformance broker --list 001
 conformance client --scenario routing-*,a-value-of-schema-*
