@@ -91,13 +91,13 @@ class Answer:
             nursery.start_soon(pump, first, client, self._stream)
 
 
-class _Kept(NamedTuple):
+class _Connection(NamedTuple):
     """A connection to a server, and when its last answer was read."""
 
     place: _Place
     stream: Dialled
     http: h11.Connection
-    since: float
+    since: float = 0.0
 
 
 class Servers:
@@ -109,7 +109,7 @@ class Servers:
 
     def __init__(self, tls: ssl.SSLContext | None) -> None:
         self._tls = tls
-        self._kept: list[_Kept] = []  # the oldest first
+        self._kept: list[_Connection] = []  # the oldest first
         self._most = MOST_KEPT
 
     def close(self) -> None:
@@ -128,15 +128,15 @@ class Servers:
         kept = self._take(place) if question.method in HARMLESS else None
         if kept is not None:
             with suppress(*ENDED):
-                return await self._ask(url, question, kept.place, kept.stream, kept.http, until_read)
+                return await self._ask(url, question, kept, until_read)
             self._drop([each for each in self._kept if each.place == place])  # likely ended, too
         with trio.fail_after(PATIENCE):
             context = (self._tls or trust_of_the_machine()) if secure else None
             stream = await dial(place[1], place[2], context)
         http = h11.Connection(h11.CLIENT, max_incomplete_event_size=MOST_HEAD)
-        return await self._ask(url, question, place, stream, http, until_read)
+        return await self._ask(url, question, _Connection(place, stream, http), until_read)
 
-    def _take(self, place: _Place) -> _Kept | None:
+    def _take(self, place: _Place) -> _Connection | None:
         """Return the latest connection to a server that the server has not ended."""
         old = trio.current_time() - KEPT_SECONDS
         self._drop([each for each in self._kept if each.since < old or not plain(each.stream).is_idle])
@@ -145,26 +145,25 @@ class Servers:
             self._kept.remove(found)
         return found
 
-    def _drop(self, given: list[_Kept]) -> None:
+    def _drop(self, given: list[_Connection]) -> None:
         for each in list(given):
             self._kept.remove(each)
             plain(each.stream).close()
 
-    def _end(self, place: _Place, stream: Dialled, http: h11.Connection) -> None:
+    def _end(self, connection: _Connection) -> None:
         """Keep a connection, or close it at once, without a goodbye of TLS."""
+        http = connection.http
         is_done = http.our_state is h11.DONE and http.their_state is h11.DONE and not http.trailing_data[0]
         if not is_done or not self._most:
-            plain(stream).close()
+            plain(connection.stream).close()
             return
         http.start_next_cycle()
-        self._kept.append(_Kept(place, stream, http, trio.current_time()))
+        self._kept.append(connection._replace(since=trio.current_time()))
         self._drop(self._kept[: -self._most])
 
-    async def _ask(
-        self, url: str, question: Question, place: _Place, stream: Dialled, http: h11.Connection, until_read: ExitStack
-    ) -> Answer:
-        until_read.callback(self._end, place, stream, http)
-        return await _ask(url, question, stream, http)
+    async def _ask(self, url: str, question: Question, connection: _Connection, until_read: ExitStack) -> Answer:
+        until_read.callback(self._end, connection)
+        return await _ask(url, question, connection.stream, connection.http)
 
 
 async def _ask(url: str, question: Question, stream: Dialled, http: h11.Connection) -> Answer:

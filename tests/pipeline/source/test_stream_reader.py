@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -614,49 +615,53 @@ def test_a_topic_that_ends_before_the_checkpoint_is_a_loss(
     assert flat(micro_batch(stream(failOnDataLoss="false", **more), later)[1]) == numbers(50)
 
 
+@contextmanager
+def forgotten(
+    folder: Path, topic: str, stream: Open, again: Sequence[bytes]
+) -> Iterator[tuple[PulsarStreamReader, dict[str, str], Any, Any]]:
+    """Read 50 messages, and start the broker again without them and with others.
+
+    Yield the reader, its options, and the offsets before and after the messages.
+    """
+    first = BrokerProcess(folder, KEPT)
+    where = {"service.url": first.address.service_url, "admin.url": first.address.admin_url}
+    publish(first.address, topic, numbers(50))
+    start = (reader := stream(**where)).initialOffset()
+    end, _ = micro_batch(reader, start)
+    assert first.stop() == 0
+    second = BrokerProcess(folder, KEPT, first.address.port, first.address.http_port)
+    publish(second.address, topic, again)
+    yield reader, where, start, end
+    assert second.stop() == 0
+
+
 @pytest.mark.parametrize("restarts", [False, True], ids=["the query goes on", "the query restarts too"])
 def test_a_broker_that_forgot_its_messages_is_noticed_when_it_has_as_many_again(
     tmp_path: Path, topic: str, stream: Open, restarts: bool
 ) -> None:
     """A broker in memory numbers its ledgers from the beginning, so that the positions exist again."""
-    first = BrokerProcess(tmp_path, KEPT)
-    where = {"service.url": first.address.service_url, "admin.url": first.address.admin_url}
-    publish(first.address, topic, numbers(50))
-    start = (reader := stream(**where)).initialOffset()
-    end, _ = micro_batch(reader, start)
-    assert first.stop() == 0
-    second = BrokerProcess(tmp_path, KEPT, first.address.port, first.address.http_port)
-    publish(second.address, topic, numbers(90, 100))
-    reader = stream(**where) if restarts else reader
-    ledger = decode(end)[topic].next.ledger
-    with pytest.raises(
-        DataLoss, match=f"{topic} from {ledger}:5 on; its ledger {ledger} was opened at .* not the same"
-    ):
-        reader.latestOffset(end, ReadAllAvailable())
-    with pytest.raises(DataLoss, match="not the same topic"):
-        stream(**where).partitions(start, end)
-    assert flat(micro_batch(stream(**where, failOnDataLoss="false"), end)[1]) == numbers(90, 100)
-    stream(**where).stop()
-    assert second.stop() == 0
+    with forgotten(tmp_path, topic, stream, numbers(90, 100)) as (former, where, start, end):
+        reader = stream(**where) if restarts else former
+        ledger = decode(end)[topic].next.ledger
+        with pytest.raises(
+            DataLoss, match=f"{topic} from {ledger}:5 on; its ledger {ledger} was opened at .* not the same"
+        ):
+            reader.latestOffset(end, ReadAllAvailable())
+        with pytest.raises(DataLoss, match="not the same topic"):
+            stream(**where).partitions(start, end)
+        assert flat(micro_batch(stream(**where, failOnDataLoss="false"), end)[1]) == numbers(90, 100)
+        stream(**where).stop()
 
 
 def test_a_restart_notices_a_broker_that_forgot_its_messages_and_has_exactly_as_many(
     tmp_path: Path, topic: str, stream: Open
 ) -> None:
-    first = BrokerProcess(tmp_path, KEPT)
-    where = {"service.url": first.address.service_url, "admin.url": first.address.admin_url}
-    publish(first.address, topic, numbers(50))
-    start = (reader := stream(**where)).initialOffset()
-    end, _ = micro_batch(reader, start)
-    assert first.stop() == 0
-    second = BrokerProcess(tmp_path, KEPT, first.address.port, first.address.http_port)
-    publish(second.address, topic, numbers(50, 100))
-    with pytest.raises(DataLoss, match="not the same topic"):
-        stream(**where).latestOffset(end, ReadMaxBytes(1_000_000))
-    forgiving = stream(**where, failOnDataLoss="false")
-    forgiving.partitions(start, end)  # Spark plans a batch once more when it did not end
-    assert flat(micro_batch(forgiving, end, ReadMaxBytes(1_000_000))[1]) == numbers(50, 100)
-    assert second.stop() == 0
+    with forgotten(tmp_path, topic, stream, numbers(50, 100)) as (_, where, start, end):
+        with pytest.raises(DataLoss, match="not the same topic"):
+            stream(**where).latestOffset(end, ReadMaxBytes(1_000_000))
+        forgiving = stream(**where, failOnDataLoss="false")
+        forgiving.partitions(start, end)  # Spark plans a batch once more when it did not end
+        assert flat(micro_batch(forgiving, end, ReadMaxBytes(1_000_000))[1]) == numbers(50, 100)
 
 
 @WAYS
