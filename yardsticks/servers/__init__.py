@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import errno
 import random
 import socket
@@ -23,8 +24,10 @@ def stop(process: subprocess.Popen[bytes], seconds: float) -> None:
         process.wait()
 
 
-_given: list[socket.socket] = []
+_given = ExitStack()
 """The UDP ports of the numbers that `free_port` gave away. They are closed when the process ends."""
+
+atexit.register(_given.close)
 
 
 def free_port(count: int = 1) -> int:
@@ -43,14 +46,11 @@ def free_port(count: int = 1) -> int:
 
 def _take(ports: Iterable[int]) -> bool:
     with ExitStack() as stack:
-        marks = []
         for port in ports:
             mark = stack.enter_context(socket.socket(type=socket.SOCK_DGRAM))
             if not (_is_free(port) and _binds(mark, port)):
                 return False
-            marks.append(mark)
-        _given.extend(marks)
-        stack.pop_all()
+        _given.push(stack.pop_all())
     return True
 
 

@@ -15,7 +15,7 @@ from pulsarium.broker.lab.acts import acts_of
 from pulsarium.broker.lab.state.seed import SeedError, Seeding, read
 from pulsarium.broker.model.compaction.compacted import CompactedLedger
 from pulsarium.broker.model.compaction.record import LEDGER_PROPERTY
-from pulsarium.broker.model.cursor.records import NO_LEDGER, CursorFormat, read_cursor_info
+from pulsarium.broker.model.cursor.records import CursorFormat, read_cursor_info
 from pulsarium.broker.model.ledger.info_compression import unpack
 from pulsarium.broker.model.ledger.ledger import Ledger
 from pulsarium.broker.model.namespace.metadata import Metadata
@@ -55,7 +55,7 @@ class ClusterContents:
         form = CursorFormat(unlimited)
         for log in self._logs:
             for cursor in log.cursors.values():
-                info = form.cursor_info(cursor, NO_LEDGER, cursor.cursor_properties, cluster.clock.now_ms())
+                info = form.cursor_info(cursor, cursor.cursor_properties, cluster.clock.now_ms())
                 self.metadata[cursor.path] = info
 
     def entries(self) -> Iterator[tuple[int, EntryRun]]:

@@ -89,6 +89,7 @@ class ManagedCursor:
         self._format = CursorFormat(stores.config, forgets_parts=stores.profile.unload_forgets)
         self._keeps = durable and stores.storage.keeps_entries
         self._stored_mark = start
+        self._opened_at = start  # the mark-delete position that was stored before the ledger was opened
         # the properties of the stored info; None when the info has to be written
         self._stored_properties: SubscriptionProperties | None = None
         self._acks_record: AcksRecord | None = None  # the encoded current acknowledgements, when they were needed
@@ -116,6 +117,7 @@ class ManagedCursor:
         self.cursor_properties = SubscriptionProperties((text.name, text.value) for text in info.cursorProperties)
         self._stored_properties = self.cursor_properties
         self._format.restore(self, info)
+        self._opened_at = self.mark_delete
         entries = {int(name): entry for name, entry in self._stores.recovered_under(ledger_path(info.cursorsLedgerId))}
         if entries:  # as in Pulsar, without entries the state of the ledger's creation counts
             self.ledger_id, self.ledger_last_entry = info.cursorsLedgerId, max(entries)
@@ -427,7 +429,7 @@ class ManagedCursor:
             return
         kept: ml.ManagedCursorInfo | ml.PositionInfo
         if self.ledger_id == NO_LEDGER:
-            kept = read_cursor_info(self._format.cursor_info(self, NO_LEDGER, NO_SUBSCRIPTION_PROPERTIES, 0))
+            kept = read_cursor_info(self._format.cursor_info(self, NO_SUBSCRIPTION_PROPERTIES, 0))
         else:
             kept = ml.PositionInfo.FromString(self._format.position_info(self, self._encoded_acks()))
         self.individual_acks.clear()
@@ -454,6 +456,7 @@ class ManagedCursor:
         """Open a ledger whose first entry is the current state, as in Pulsar."""
         self._forget_ledger()
         self.ledger_id, self.ledger_last_entry, self.ledger_open = self._stores.next_ledger_id(), 0, True
+        self._opened_at = self._stored_mark
         self.last_switch_ms = self._stores.clock.now_ms()
         self._stored_properties = None
 
@@ -468,7 +471,10 @@ class ManagedCursor:
     def _store_info(self) -> None:
         self._stored_properties = self.cursor_properties
         now_ms = self._stores.clock.now_ms()
-        self.info = self._format.cursor_info(self, self.ledger_id, self.cursor_properties, now_ms)
+        if self.ledger_id == NO_LEDGER:
+            self.info = self._format.cursor_info(self, self.cursor_properties, now_ms)
+        else:
+            self.info = self._format.ledger_info(self, self.ledger_id, self._opened_at, self.cursor_properties, now_ms)
         self.stat.changed(now_ms)
         self._store(self.path, self.info)
 
@@ -477,11 +483,11 @@ class ManagedCursor:
 
         Without `new`, replace the last record, because Pulsar writes no record for parts of batches alone.
         """
+        record = self._format.position_info(self, self._encoded_acks()) if self._keeps else b""
         if new:
             self._store(entry_path(self.ledger_id, self.ledger_last_entry), None)
             self.ledger_last_entry += 1
         if self._keeps:
-            record = self._format.position_info(self, self._encoded_acks())
             self._store(entry_path(self.ledger_id, self.ledger_last_entry), record)
             self._pace.wrote(len(record))
 

@@ -164,27 +164,34 @@ class CursorFormat:
 
     # writing
 
-    def cursor_info(
-        self, state: CursorState, ledger_id: int, cursor_properties: SubscriptionProperties, now_ms: int
-    ) -> bytes:
-        """Return the ManagedCursorInfo for the metadata store.
-
-        With NO_LEDGER it has the whole state, else the ledger id.
-        """
-        info = ml.ManagedCursorInfo(
-            cursorsLedgerId=ledger_id,
-            markDeleteLedgerId=state.mark_delete.ledger_id,
-            markDeleteEntryId=state.mark_delete.entry_id,
-            lastActive=now_ms,
+    def cursor_info(self, state: CursorState, cursor_properties: SubscriptionProperties, now_ms: int) -> bytes:
+        """Return the ManagedCursorInfo of a cursor without a ledger, which has the whole state."""
+        info = _cursor_info(NO_LEDGER, state.mark_delete, now_ms)
+        info.individualDeletedMessages.extend(
+            map(_message_range, islice(state.individual_acks.ranges(), self._max_ranges))
         )
-        if ledger_id == NO_LEDGER:
-            info.individualDeletedMessages.extend(
-                map(_message_range, islice(state.individual_acks.ranges(), self._max_ranges))
-            )
-        batches = self._batches(state, _CURSOR_INFO_BATCH) if ledger_id == NO_LEDGER else b""
+        return self._packed(info, state, cursor_properties, self._batches(state, _CURSOR_INFO_BATCH))
+
+    def ledger_info(
+        self,
+        state: CursorState,
+        ledger_id: int,
+        opened_at: Position,
+        cursor_properties: SubscriptionProperties,
+        now_ms: int,
+    ) -> bytes:
+        """Return the ManagedCursorInfo of a cursor with a ledger.
+
+        As in Pulsar, its mark-delete position is the one from before the ledger was opened.
+        """
+        return self._packed(_cursor_info(ledger_id, opened_at, now_ms), state, cursor_properties)
+
+    def _packed(
+        self, info: ml.ManagedCursorInfo, state: CursorState, properties: SubscriptionProperties, batches: bytes = b""
+    ) -> bytes:
         # protobuf merges concatenated messages
-        properties = state.properties.encoded[0] + cursor_properties.encoded
-        return self._compression.pack(info.SerializeToString() + properties + batches)
+        encoded = state.properties.encoded[0] + properties.encoded
+        return self._compression.pack(info.SerializeToString() + encoded + batches)
 
     def position_info(self, state: CursorState, acks: AcksRecord) -> bytes:
         """Return the entry of the cursor's ledger. `acks` may be older when no acknowledgement has changed it."""
@@ -251,6 +258,15 @@ class CursorFormat:
 def read_cursor_info(value: bytes) -> ml.ManagedCursorInfo:
     """Parse the stored info of a cursor."""
     return ml.ManagedCursorInfo.FromString(info_compression.unpack(value))
+
+
+def _cursor_info(ledger_id: int, mark: Position, now_ms: int) -> ml.ManagedCursorInfo:
+    return ml.ManagedCursorInfo(
+        cursorsLedgerId=ledger_id,
+        markDeleteLedgerId=mark.ledger_id,
+        markDeleteEntryId=mark.entry_id,
+        lastActive=now_ms,
+    )
 
 
 def _with_size(message: bytes) -> bytes:

@@ -86,6 +86,18 @@ async def test_acknowledgements_go_to_a_ledger_of_its_own() -> None:
     assert kept.record is None
 
 
+async def test_the_metadata_store_keeps_the_position_from_before_the_ledger_was_opened() -> None:
+    kept = Kept(4)
+    kept.ack(0, 1)
+    assert (kept.info.cursorsLedgerId, kept.info.markDeleteEntryId) == (kept.cursor.ledger_id, -1)
+    kept.ack(2)
+    kept.crash()
+    kept.ack(3)
+    assert (kept.info.cursorsLedgerId, kept.info.markDeleteEntryId) == (kept.cursor.ledger_id, 2)
+    kept.restart()
+    assert (kept.info.cursorsLedgerId, kept.info.markDeleteEntryId) == (-1, 3)
+
+
 @pytest.mark.req("S423-67")
 @both_forms
 @pytest.mark.parametrize(("acks", "in_metadata"), [(1000, True), (1001, False)])
@@ -277,7 +289,7 @@ def test_a_record_is_read_as_it_was_written(
     for position, words in batches.items():
         state.batch_acks.merge(position, words)
     position_info = ml.PositionInfo.FromString(form.position_info(state, form.acks_record(state.individual_acks)))
-    cursor_info = read_cursor_info(form.cursor_info(state, -1, SubscriptionProperties({"a": "b"}), 1))
+    cursor_info = read_cursor_info(form.cursor_info(state, SubscriptionProperties({"a": "b"}), 1))
     assert {text.name: text.value for text in cursor_info.cursorProperties} == {"a": "b"}
     for info in (position_info, cursor_info):
         again: CursorState = State()
@@ -347,7 +359,8 @@ async def test_a_record_that_could_not_be_replaced_is_dropped_later() -> None:
 
 async def test_a_lost_ledger_brings_back_where_it_was_begun() -> None:
     kept = Kept(5)
-    kept.ack(0, 3)
+    kept.ack(0)
+    kept.restart()
     kept.ack(1)
     del kept.store.metadata[entry_path(kept.cursor.ledger_id, kept.cursor.ledger_last_entry)]
     kept.crash()
