@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
 
 import h11
 import trio
@@ -117,6 +118,8 @@ class ProxySite(Site):
             url = admin_url.rstrip("/") + request.target.lstrip("*")
             answer = await self._asked(url, Question(request.method, headers, body), until_sent)
             begin = _Begin(b"", more=False) if answer.status == SWITCHED else await _begin(answer)
+        except AdminError as error:
+            return reason(error.status, error.reason)
         except FAILURES as error:
             said = why(error)
             if isinstance(error, h11.ProtocolError) and admin_url.startswith("http:"):
@@ -155,6 +158,7 @@ class ProxySite(Site):
             if not left or answer.status not in _REDIRECTS or not location.startswith(("http://", "https://")):
                 return answer
             until_read.close()
+            _check_redirect(url, location)
             url = location
         raise AssertionError
 
@@ -197,6 +201,22 @@ class ProxySite(Site):
         changed |= {"httpUrl": own.http, "httpUrlTls": own.https or None}
         changed |= {"nativeUrl": plain or secure} if told.get("nativeUrl") else {}
         return json.dumps({**told, **changed}).encode()
+
+
+def _check_redirect(url: str, location: str) -> None:
+    """Refuse an address that is none, and one that would get the client's credentials without TLS."""
+    try:
+        parts = urlsplit(location)
+        parts.port  # noqa: B018
+    except ValueError:
+        raise AdminError(502, "the broker redirects to an invalid address") from None
+    if url.startswith("https:") and parts.scheme == "http":
+        place = parts.netloc.rpartition("@")[2]
+        raise AdminError(
+            502,
+            f"the broker redirects to http://{place}, where credentials would travel without TLS: give all brokers "
+            "a webServicePortTls",
+        )
 
 
 def _only_a_broker(path: str) -> HttpReply:

@@ -109,6 +109,14 @@ async def asking(admin_url: str, tls: ssl.SSLContext | None = None) -> AsyncIter
             yield Talk(stream, h11.CLIENT)
 
 
+def with_tls(folder: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """Return the TLS of a broker, and that of a proxy which trusts it."""
+    authority = Authority(folder)
+    files = authority.sign("server")
+    keys = Config(tlsCertificateFilePath=str(files.certificate), tlsKeyFilePath=str(files.key))
+    return context_of(keys), context_to_brokers(authority.path)
+
+
 @pytest.mark.parametrize("kind", ["application/octet-stream", "text/event-stream"])
 async def test_the_beginning_of_an_answer_goes_on_before_the_rest_is_there(kind: str) -> None:
     """The broker sends the rest only once the client has the beginning."""
@@ -296,6 +304,30 @@ async def test_a_body_goes_again_to_the_broker_to_which_the_first_one_leads() ->
             assert data.data == b"%d" % MB
 
 
+@pytest.mark.parametrize(
+    ("location", "told"),
+    [
+        ("http://localhost:no/", b"redirects to an invalid address"),
+        ("http://me:secret@localhost:1/x", b"redirects to http://localhost:1, where credentials would travel"),
+    ],
+    ids=["invalid", "without TLS"],
+)
+async def test_a_redirect_to_no_safe_address_is_refused(location: str, told: bytes, tmp_path: Path) -> None:
+    async def broker(talk: Talk) -> None:
+        await talk.next()
+        await talk.answer(307, ("location", location), ("content-length", "0"))
+        await talk.send(h11.EndOfMessage())
+
+    of_broker, of_proxy = with_tls(tmp_path)
+    async with served(broker, of_broker) as url, asking(url, of_proxy) as client:
+        await client.ask("GET")
+        await client.send(h11.EndOfMessage())
+        assert (await client.head()).status_code == 502
+        said = await client.next()
+        assert isinstance(said, h11.Data)
+        assert told in said.data
+
+
 @pytest.mark.parametrize(("path", "reads"), [("/lookup/v2/topic/persistent/a/b/c", True), ("/admin/v2/x", False)])
 async def test_the_broker_may_compress_all_but_the_lookups_that_the_proxy_changes(path: str, reads: bool) -> None:
     allowed: list[bool] = []
@@ -454,11 +486,8 @@ async def test_an_https_url_of_the_admin_api_needs_trust(trusts: bool, tmp_path:
         await talk.answer(204)
         await talk.send(h11.EndOfMessage())
 
-    authority = Authority(tmp_path)
-    files = authority.sign("server")
-    tls = context_to_brokers(authority.path) if trusts else None
-    keys = Config(tlsCertificateFilePath=str(files.certificate), tlsKeyFilePath=str(files.key))
-    async with served(broker, context_of(keys)) as url, asking(url, tls) as client:
+    of_broker, of_proxy = with_tls(tmp_path)
+    async with served(broker, of_broker) as url, asking(url, of_proxy if trusts else None) as client:
         await client.ask("GET")
         await client.send(h11.EndOfMessage())
         head = await client.head()
@@ -518,11 +547,9 @@ async def test_requests_that_read_share_a_connection_to_the_broker() -> None:
 
 
 async def test_requests_that_read_share_a_connection_with_tls(tmp_path: Path) -> None:
-    authority = Authority(tmp_path)
-    files = authority.sign("server")
-    keys = Config(tlsCertificateFilePath=str(files.certificate), tlsKeyFilePath=str(files.key))
+    of_broker, of_proxy = with_tls(tmp_path)
     broker = Counted()
-    async with served(broker, context_of(keys)) as url, asking(url, context_to_brokers(authority.path)) as client:
+    async with served(broker, of_broker) as url, asking(url, of_proxy) as client:
         await ask_each(client, "GET", "GET", "GET")
     assert broker.seen == [["GET"] * 3]
 
