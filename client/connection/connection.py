@@ -87,6 +87,7 @@ class Connection:
         self.proxy = proxy
         self.address = address
         self.server_version: str = ""
+        self.introduced = False  # whether there were credentials, and CONNECT waits to be sent or was sent
         self.feature_flags: frozenset[str] = frozenset()
         self._stream = stream
         self._protocol = protocol or ClientProtocol()
@@ -240,6 +241,7 @@ class Connection:
         """Send CONNECT, and wait for CONNECTED. Raise the broker's refusal. On failure the stream is closed."""
         try:
             self._protocol.connect(*await credentials_of(self._authentication, self.address))
+            self.introduced = True
             while not self.server_version:
                 if self._challenged.is_set():
                     await self._answer()

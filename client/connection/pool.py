@@ -85,7 +85,7 @@ class Pool:
             description=settings.description,
         )
         slow = anyio.CancelScope()
-        stream = None
+        stream = connection = None
         self._tasks.start_soon(self._tell_if_slow, address, slow)
         try:
             with anyio.fail_after(settings.connection_timeout):
@@ -110,6 +110,9 @@ class Pool:
                 logger.info("connected to %s, broker %s", there, shortened(connection.server_version))
                 return connection
         except TimeoutError:
+            if connection is not None and not connection.introduced:
+                within = f"within {settings.connection_timeout:g} s (connection_timeout)"
+                raise ConnectError(f"{address}: the authentication gave no credentials {within}") from None
             if stream is not None:
                 raise wrong_port.silent(address, settings.connection_timeout) from None
             raise ConnectError(f"{address}: no connection within {settings.connection_timeout:g} s") from None

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 
 import anyio
 import pytest
+from trio.testing import MockClock
 
 from pulsarium.client import Authentication, AuthenticationBasic, AuthenticationTLS, AuthenticationToken, errors
 from pulsarium.client.opening import open_client
@@ -137,6 +138,20 @@ async def test_a_token_that_cannot_be_had() -> None:
     (error,) = outcome
     assert isinstance(error, errors.ConnectError)
     assert str(error) == "a:6650: the authentication failed to give credentials (OSError)"
+
+
+async def test_a_token_that_takes_too_long_is_not_told_as_a_silent_broker(autojump_clock: MockClock) -> None:
+    async def slow() -> str:
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    peers = Peers(authentication=AuthenticationToken(slow), connection_timeout=2)
+    async with open_client("pulsar://a", peers.settings) as client:
+        with pytest.raises(errors.ConnectError) as failed:
+            await client._core.brokers.partitions("t")
+    await (await peers.next()).close()
+    peers.close()
+    assert str(failed.value) == "a:6650: the authentication gave no credentials within 2 s (connection_timeout)"
 
 
 @on_both
