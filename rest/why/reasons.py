@@ -301,7 +301,12 @@ def _pending_ack(state: State) -> Finding | None:
 
 
 _DISPATCH_RATES: Final = ("dispatchRate", "subscriptionDispatchRate")
-_LIMITED: Final = ("Broker", "Topic", "Subscription")
+_LIMITED: Final = {
+    "Broker": "brokers get-all-dynamic-config",
+    "Topic": "topicPolicies get-dispatch-rate -ap {topic}",
+    "Subscription": "topicPolicies get-subscription-dispatch-rate -ap {topic}",
+}
+"""What may have a dispatch rate, and the command that shows the rate."""
 
 
 def _rate_limited(state: State) -> Finding | None:
@@ -316,12 +321,13 @@ def _rate_limited(state: State) -> Finding | None:
     rates = {word: rate for word in _DISPATCH_RATES if _limits(rate := _policy(state, word))}
     if not throttled and not rates:
         return None
-    names = [each.lower() for each in _LIMITED if any(f"By{each}" in name for name in throttled)]
-    whose = f" of its {' and '.join(names)}" if names else ""
+    limited = [each for each in _LIMITED if any(f"By{each}" in name for name in throttled)]
+    whose = f" of its {' and '.join(limited).lower()}" if limited else ""
     because = "" if throttled and rates else "a dispatch rate is set, and nothing else holds the subscription"
     if throttled and not rates:
         because = "the broker throttled the subscription since the topic was loaded"
-    command = f"pulsarium admin topicPolicies get-dispatch-rate -ap {_t(state)}"
+    shown = limited[-1] if limited else "Topic" if "dispatchRate" in rates else "Subscription"
+    command = f"pulsarium admin {_LIMITED[shown]}".format(topic=_t(state))
     return Finding(f"a dispatch rate{whose} is used up", {**throttled, **rates}, command, because)
 
 

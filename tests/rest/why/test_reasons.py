@@ -52,6 +52,20 @@ def test_consumers_with_permits_and_unread_entries_have_a_dispatcher_that_is_stu
     assert (finding.reason, finding.certainty.startswith("likely, because")) == ("dispatcher-stuck", True)
 
 
+@pytest.mark.parametrize(
+    ("who", "command"),
+    [
+        ("Broker", "brokers get-all-dynamic-config"),
+        ("Topic", f"topicPolicies get-dispatch-rate -ap {TOPIC}"),
+        ("Subscription", f"topicPolicies get-subscription-dispatch-rate -ap {TOPIC}"),
+    ],
+)
+def test_the_command_for_a_dispatch_rate_shows_the_one_that_is_used_up(who: str, command: str) -> None:
+    (finding,) = explain(facts(**{f"dispatchThrottledMsgEventsBy{who}Limit": 3})).findings
+    assert finding.text == f"a dispatch rate of its {who.lower()} is used up"
+    assert finding.command == f"pulsarium admin {command}"
+
+
 def test_a_broker_that_a_proxy_does_not_reach_is_unavailable_for_no_reason_of_its_own() -> None:
     refused = {"status": 502, "reason": "the broker did not answer"}
     (finding,) = explain(Facts(TOPIC, "", {}, refused=refused)).findings
