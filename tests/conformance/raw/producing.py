@@ -84,10 +84,11 @@ class Producer:
         active = self.watched.active()
         known = {each.segment_id for each in active}
         sealed = any(not each.open or each.segment not in known for each in self._producers.values())
-        if sealed and "drops-unconfirmed" in self._client.bugs:
-            return []
         self._met_sealed |= sealed
-        if self._met_sealed and "overtakes" in self._client.bugs:  # from then on, so that the kit sees it in each run
+        # Bugs last from then on, so that the kit sees them in each run.
+        if self._met_sealed and "drops-unconfirmed" in self._client.bugs:
+            return []
+        if self._met_sealed and "overtakes" in self._client.bugs:
             left = sorted(left, key=lambda each: each[0], reverse=True)
         try:
             for number, message in left:
@@ -115,9 +116,6 @@ class Producer:
         for _, _, producer in used:
             if not producer.open:
                 self._producers.pop(producer.segment, None)
-        bugs = self._client.bugs
-        if "drops-unconfirmed" in bugs and len(used) == len(left):
-            return []
         self._met_sealed |= bool(lost)
         return lost
 
