@@ -49,13 +49,12 @@ def test_at_least_half_of_the_operations_are_measured(monkeypatch: pytest.Monkey
 def test_a_run_too_short_for_that_counts_from_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
     script = """
 import signal, sys
-def told(*_):
-    print("Aggregated latency stats --- Latency: mean:   1.0 ms - med: 1.1 - 95pct: 2.5 - 99pct:   3.250 - Max: 9")
-    sys.exit(1)
-signal.signal(signal.SIGTERM, told)
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
 print("Created 1 producers")
-print("DONE (reached the maximum number: 1000000 of production)")
-signal.pause()
+print("DONE (reached the maximum number: 1000000 of production)", flush=True)
+signal.sigwait([signal.SIGTERM])
+print("Aggregated latency stats --- Latency: mean:   1.0 ms - med: 1.1 - 95pct: 2.5 - 99pct:   3.250 - Max: 9")
+sys.exit(1)
 """
     done = tool(monkeypatch, script).run()
     assert done.operations == WORK.count

@@ -26,9 +26,10 @@ PULSARIUM = (sys.executable, "-P", "-m", "pulsarium")
 URLS = "import os; print(*(os.environ.get(f'{tool}_{name}') for tool in ('PULSAR', 'PULSARIUM') for name in NAMES))"
 PLAIN = "NAMES = ('SERVICE_URL', 'ADMIN_URL', 'SERVICE_URL_TLS', 'ADMIN_URL_TLS')\n" + URLS
 # Says when it is ready, and for each signal whether the broker still runs. A signal may interrupt such a line, in whose
-# buffer print() would find no room for another one.
+# buffer print() would find no room for another one. A signal just before readline() would not end its wait: Python
+# would hear it at the end of the line.
 ENDURING = """
-import os, signal, socket, sys
+import os, select, signal, socket, sys
 from urllib.parse import urlsplit
 
 def say(line):
@@ -41,7 +42,12 @@ def heard(number, frame):
 
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
     signal.signal(number, heard)
+woken, wakes = socket.socketpair()
+wakes.setblocking(False)
+signal.set_wakeup_fd(wakes.fileno())
 say("ready")
+while sys.stdin not in select.select([sys.stdin, woken], [], [])[0]:
+    woken.recv(100)
 sys.exit(0 if sys.stdin.readline() == "end\\n" else 9)
 """
 
@@ -116,18 +122,19 @@ def test_a_port_that_is_taken_is_refused_before_the_command_runs() -> None:
 
 
 @contextmanager
-def enduring(*options: str) -> Iterator[subprocess.Popen[str]]:
+def enduring(begin: str = EXEC[3], stdin: int = subprocess.PIPE) -> Iterator[subprocess.Popen[str]]:
+    """Yield `exec` once its command is ready. `begin` is the program that runs it."""
     with subprocess.Popen(
-        [*EXEC, *options, *python(ENDURING)],
-        stdin=subprocess.PIPE,
+        [*EXEC[:3], begin, *EXEC[4:], *python(ENDURING)],
+        stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        start_new_session=True,  # no terminal, so only the test sends signals
+        start_new_session=True,  # no terminal but that of the test, so only the test sends signals
     ) as run:
-        assert run.stdout is not None
-        assert run.stdout.readline() == "ready\n"
         try:
+            assert run.stdout is not None
+            assert run.stdout.readline() == "ready\n"
             yield run
         finally:
             run.kill()
@@ -156,12 +163,9 @@ def test_ctrl_c_on_a_terminal_reaches_the_command_once() -> None:
     """The terminal signals its whole foreground group. A signal that `exec` forwarded too would arrive twice."""
     leader, follower = os.openpty()
     # A session leader that opens a terminal makes it the session's controlling terminal.
-    code = "import os; os.open(os.ttyname(0), os.O_RDWR)\n" + EXEC[3]
-    line = [*EXEC[:3], code, "exec", *python(ENDURING)]
-    with subprocess.Popen(line, stdin=follower, stdout=subprocess.PIPE, start_new_session=True, text=True) as run:
+    with enduring("import os; os.open(os.ttyname(0), os.O_RDWR)\n" + EXEC[3], follower) as run:
         os.close(follower)
         assert run.stdout is not None
-        assert run.stdout.readline() == "ready\n"
         os.write(leader, b"\x03")
         assert run.stdout.readline() == "SIGINT\n"
         run.send_signal(signal.SIGUSR1)  # goes on to the command after `exec` has taken its own SIGINT
