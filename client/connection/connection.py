@@ -87,7 +87,7 @@ class Connection:
         self.proxy = proxy
         self.address = address
         self.server_version: str = ""
-        self.introduced = False  # whether there were credentials, and CONNECT waits to be sent or was sent
+        self.introduced: bool = False  # whether there were credentials, and CONNECT waits to be sent or was sent
         self.feature_flags: frozenset[str] = frozenset()
         self._stream = stream
         self._protocol = protocol or ClientProtocol()

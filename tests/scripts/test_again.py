@@ -1,4 +1,4 @@
-"""What failed in a crowded run of .ci/run runs once more, alone; CI excuses no more than that."""
+"""Tests that failed in a crowded run of .ci/run run once more, alone, and no others are excused."""
 
 from __future__ import annotations
 

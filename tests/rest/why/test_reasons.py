@@ -61,7 +61,8 @@ def test_consumers_with_permits_and_unread_entries_have_a_dispatcher_that_is_stu
     ],
 )
 def test_the_command_for_a_dispatch_rate_shows_the_one_that_is_used_up(who: str, command: str) -> None:
-    (finding,) = explain(facts(**{f"dispatchThrottledMsgEventsBy{who}Limit": 3})).findings
+    stats: dict[str, Any] = {f"dispatchThrottledMsgEventsBy{who}Limit": 3}
+    (finding,) = explain(facts(**stats)).findings
     assert finding.text == f"a dispatch rate of its {who.lower()} is used up"
     assert finding.command == f"pulsarium admin {command}"
 
