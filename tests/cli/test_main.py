@@ -23,6 +23,7 @@ from pulsarium.cli.garbage import GARBAGE_THRESHOLDS
 from pulsarium.cli.main import cli
 from pulsarium.proto.installing import remedy
 from tests.workers import unmeasured
+from yardsticks.servers import ending
 
 LATE = {"trio", "google.protobuf", "h11", "sqlite3", "importlib.metadata", "difflib"}
 # A broker that has had no HTTP request, compresses and stores nothing, and asks for no role needs none of these.
@@ -250,12 +251,10 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.fixture
 def service_url() -> Iterator[str]:
     """Yield the service URL of a broker without POSIX."""
-    with subprocess.Popen([*COMMAND, *SERVE], stdout=subprocess.PIPE, text=True) as process:
+    with ending(subprocess.Popen([*COMMAND, *SERVE], stdout=subprocess.PIPE, text=True)) as process:
         assert process.stdout is not None
-        try:
-            yield process.stdout.readline().split()[2]
-        finally:
-            process.terminate()
+        yield process.stdout.readline().split()[2]
+        process.terminate()
     assert process.returncode == 0
 
 

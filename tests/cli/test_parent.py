@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.foreign.deadline import eventually
+from yardsticks.servers import ending
 
 PULSARIUM = (sys.executable, "-P", "-m", "pulsarium")
 SERVE = (*PULSARIUM, "serve", "--port", "0", "--http-port", "0", "--with-parent")
@@ -102,16 +103,13 @@ def test_a_command_that_ignores_sigterm_is_killed() -> None:
 
 
 def test_the_end_of_a_pipe_on_standard_input_ends_a_broker() -> None:
-    with subprocess.Popen(SERVE, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as broker:
+    with ending(subprocess.Popen(SERVE, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)) as broker:
         assert broker.stdout is not None
         assert broker.stdout.readline().startswith("pulsarium ready")
         assert broker.stdin is not None
         broker.stdin.write("text that nobody reads\n")
         broker.stdin.close()
-        try:
-            assert broker.wait(30) == 0
-        finally:
-            broker.kill()
+        assert broker.wait(30) == 0
 
 
 def test_the_end_of_standard_input_is_for_the_command_of_exec() -> None:

@@ -22,6 +22,7 @@ from click.testing import CliRunner, Result
 from pulsarium.capture.file import CaptureReader
 from pulsarium.cli.main import cli
 from tests.docs.blocks import ROOT, TESTED, blocks
+from yardsticks.servers import ending
 
 EXAMPLE = ROOT / "examples" / "secure"
 FREE = ("--port", "0", "--http-port", "0", "--tls-port", "0", "--https-port", "0", "--ready-file", "ready.json")
@@ -61,7 +62,8 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     subprocess.run(["bash", "keys.sh"], cwd=folder, check=True, capture_output=True, env={**os.environ, "PATH": path})
     command = [sys.executable, "-P", "-m", "pulsarium", "serve", "--config", "secure.conf", "--with-parent", *FREE]
-    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+    broker = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    with ending(broker) as process:
         assert process.stdout is not None
         assert process.stdout.readline().startswith("pulsarium ready")
         ready = json.loads((folder / "ready.json").read_text())

@@ -12,6 +12,7 @@ import pytest
 
 import pulsarium.cli
 from pulsarium.cli.terminal import Terminal, guard, progress, replace_screen, styled
+from yardsticks.servers import ending
 
 CLEAR = "\x1b[2J"
 ESCAPED = "\\x1b[2J"
@@ -127,7 +128,7 @@ def test_commands_leave_colors_and_control_sequences_to_the_terminal_module() ->
 def test_errors_of_every_program_are_escaped_on_a_terminal(program: str) -> None:
     leader, follower = os.openpty()
     code = f"import sys\nfrom pathlib import Path\nNAME = {f'no{CLEAR}such'!r}\n{program}"
-    with subprocess.Popen([sys.executable, "-P", "-c", code], stdout=follower, stderr=follower) as run:
+    with ending(subprocess.Popen([sys.executable, "-P", "-c", code], stdout=follower, stderr=follower)) as run:
         os.close(follower)
         shown = b""
         while True:

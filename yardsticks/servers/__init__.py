@@ -7,11 +7,15 @@ import errno
 import random
 import socket
 import subprocess
-from collections.abc import Iterable
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import TypeVar
+
+T = TypeVar("T", str, bytes)
 
 ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 60.0  # seconds for a process to end
 
 
 def stop(process: subprocess.Popen[bytes], seconds: float) -> None:
@@ -22,6 +26,20 @@ def stop(process: subprocess.Popen[bytes], seconds: float) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+
+
+@contextmanager
+def ending(process: subprocess.Popen[T]) -> Iterator[subprocess.Popen[T]]:
+    """Wait for the end of a process, and kill it when it does not come, or when the block failed.
+
+    Without this, `with subprocess.Popen(...)` waits forever after a failure, and the run of all tests with it.
+    """
+    with process:
+        try:
+            yield process
+            process.wait(PATIENCE)
+        finally:
+            process.kill()
 
 
 _given = ExitStack()

@@ -17,6 +17,7 @@ from pulsarium.broker.testing import pytest_plugin, running
 from pulsarium.broker.testing.pytest_plugin import marks
 from tests.broker.testing.conftest import PYTEST
 from tests.docs.blocks import ROOT, TESTED, blocks, matches
+from yardsticks.servers import ending
 
 EXAMPLES = ROOT / "examples" / "python"
 
@@ -306,16 +307,13 @@ def test_ctrl_c_ends_it(pytester: pytest.Pytester) -> None:
             print("waiting", flush=True)
             rule.wait(timeout=1000)
     """)
-    with subprocess.Popen([*PYTEST, "-s", file], stdout=subprocess.PIPE, text=True) as process:
+    with ending(subprocess.Popen([*PYTEST, "-s", file], stdout=subprocess.PIPE, text=True)) as process:
         assert process.stdout is not None
         for line in process.stdout:
             if "waiting" in line:
                 break
         process.send_signal(signal.SIGINT)
-        try:
-            output = process.communicate(timeout=50)[0]
-        finally:
-            process.kill()
+        output = process.communicate(timeout=50)[0]
     assert re.search("KeyboardInterrupt", output)
     assert process.returncode == pytest.ExitCode.INTERRUPTED
 

@@ -31,6 +31,7 @@ from tests.broker.wire import plain
 from tests.capture.captures import small, write
 from tests.capture.lint.talk import Talk
 from tests.cli.admin.live import live
+from yardsticks.servers import ending
 
 
 def run(*arguments: str) -> Result:
@@ -329,7 +330,7 @@ def test_the_proxy_runs_until_a_signal(tmp_path: Path, words: list[str]) -> None
         "--out",
         "run.pulscap",
     ]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path) as process:
+    with ending(subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path)) as process:
         assert process.stdout is not None
         ready = process.stdout.readline().split()
         assert ready[:2] == ["pulsarium", "proxy"]

@@ -14,18 +14,20 @@ from click.testing import CliRunner
 from pulsarium.capture.file import CaptureReader
 from pulsarium.cli import run
 from pulsarium.cli.main import cli
+from yardsticks.servers import ending
 
 
 def test_the_proxy_runs_until_a_signal(tmp_path: Path) -> None:
     ready, capture = tmp_path / "ready.json", tmp_path / "run.pulscap"
     command = [sys.executable, "-P", "-m", "pulsarium", "proxy", "pulsar://localhost:1", "--ready-file", str(ready)]
-    with subprocess.Popen([*command, "--capture", str(capture)], stdout=subprocess.PIPE, text=True) as process:
+    command += ["--capture", str(capture)]
+    with ending(subprocess.Popen(command, stdout=subprocess.PIPE, text=True)) as process:
         assert process.stdout is not None
         words = process.stdout.readline().split()
         told = json.loads(ready.read_text())
         assert words == ["pulsarium", "ready", told["service_url"], told["admin_url"]]
         process.send_signal(signal.SIGTERM)
-        assert process.wait() == 0
+        assert process.wait(30) == 0
     assert not ready.exists()
     assert list(CaptureReader().feed(capture.read_bytes())) == []
 

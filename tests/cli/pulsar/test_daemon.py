@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from pulsarium.cli.pulsar import daemon
+from yardsticks.servers import ending
 
 # A replacement of bin/pulsar that prints its arguments, says that it is ready, and waits.
 SERVES = f"""#!{sys.executable} -P
@@ -105,7 +106,7 @@ def test_a_broker_that_does_not_start_is_told_with_its_reason(home: Home, capfd:
 
 def test_a_pid_of_another_program_is_left_alone(home: Home, capfd: pytest.CaptureFixture[str]) -> None:
     home.pid_file.parent.mkdir()
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
+    with ending(subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)) as other:
         home.pid_file.write_text(f"{other.pid}\n")
         home.run("stop", "standalone")
         assert other.poll() is None

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.foreign.broker_process import Address
+from yardsticks.servers import ending
 
 
 @contextlib.contextmanager
@@ -17,7 +18,7 @@ def recording(broker: Address, path: Path, *, keep_entry: int | None = None) -> 
     command = [sys.executable, "-P", "-m", "pulsarium", "capture", "proxy", broker.service_url, "--out", str(path)]
     if keep_entry is not None:
         command += ["--keep-entry", str(keep_entry)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with ending(subprocess.Popen(command, stdout=subprocess.PIPE, text=True)) as process:
         assert process.stdout is not None
         words = process.stdout.readline().split()
         assert words[:2] == ["pulsarium", "proxy"], words

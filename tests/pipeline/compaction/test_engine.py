@@ -32,6 +32,7 @@ from tests.broker.model.compaction.topics import keyed_batch, publish, single, t
 from tests.broker.model.stores import append
 from tests.pipeline.compaction import played_job
 from tests.pipeline.compaction.listed import Kept, Listed, at_positions, spool, without_spark
+from yardsticks.servers import ending
 
 ROOT = Path(__file__).parents[3]
 PATIENCE = 50.0
@@ -266,12 +267,9 @@ def test_a_group_is_waited_for_until_its_orphans_are_reaped() -> None:
     script = "import subprocess, sys; print(subprocess.Popen(['sleep', '600']).pid, flush=True); sys.stdin.read()"
     assert libc.prctl(set_child_subreaper, 1, 0, 0, 0) == 0
     try:
-        with subprocess.Popen(
-            [sys.executable, "-P", "-c", script],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,
-        ) as process:
+        command = [sys.executable, "-P", "-c", script]
+        piped = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
+        with ending(piped) as process:
             assert process.stdout is not None
             orphan = int(process.stdout.readline())
             os.killpg(process.pid, signal.SIGKILL)
@@ -288,7 +286,7 @@ def test_the_job_ends_with_the_broker(stage: Stage) -> None:
     work = spool(stage.work_dir, at_positions([single("a", b"1")], 0), 1)
     work.save()
     command = [sys.executable, "-P", "-m", engine.MODULE, work.folder]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True) as job:
+    with ending(subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)) as job:
         trio.run(stage.begun)
         assert job.stdin is not None
         job.stdin.close()
