@@ -19,12 +19,16 @@ MARK = b"seen "
 
 def main(given: dict[str, Any]) -> None:
     spark = session("killed", master=given["master"], config=given["config"])
-    copies = []
+    queries = []
     for sink in given["sinks"]:  # a DataFrame each: Spark may fail to serialize one that two queries use at once
         messages = spark.readStream.format("pulsar").options(**given["source"]).load()
         marked = messages.select(concat(lit(bytearray(MARK)), "value").alias("value"), "__key")
-        copies.append(marked.writeStream.format("pulsar").options(**sink))
-    for query in [copy.trigger(availableNow=True).start() for copy in copies]:
+        query = marked.writeStream.format("pulsar").options(**sink).trigger(availableNow=True).start()
+        queries.append(query)
+        # It may also fail to serialize the first batches of two queries at once (docs/troubleshooting.md).
+        while query.isActive and query.lastProgress is None:
+            query.awaitTermination(0.1)
+    for query in queries:
         query.awaitTermination()
     spark.stop()
 
