@@ -27,7 +27,7 @@ def main(given: dict[str, Any]) -> None:
         queries.append(query)
         # It may also fail to serialize the first batches of two queries at once (docs/troubleshooting.md).
         while query.isActive and query.lastProgress is None:
-            query.awaitTermination(0.1)
+            query.awaitTermination(1)
     for query in queries:
         query.awaitTermination()
     spark.stop()
