@@ -31,7 +31,7 @@ ENDED: Final = (OSError, trio.BrokenResourceError, h11.ProtocolError)
 """What a request on a connection raises that the server has ended meanwhile."""
 FAILURES: Final = (*dialling.FAILURES, h11.ProtocolError)
 """What `Servers.ask` and `Answer.piece` raise for a server that does not answer."""
-_Place = tuple[bool, str, int]  # whether TLS is used, the host and the port
+Place = tuple[bool, str, int]  # whether TLS is used, the host and the port
 _WITH_BODY: Final = ("POST", "PUT", "PATCH")
 
 
@@ -94,7 +94,7 @@ class Answer:
 class _Connection(NamedTuple):
     """A connection to a server, and when its last answer was read."""
 
-    place: _Place
+    place: Place
     stream: Dialled
     http: h11.Connection
     since: float = 0.0
@@ -122,9 +122,7 @@ class Servers:
 
         The connection ends with `until_read`, or is kept if the answer was read to its end.
         """
-        parts = urlsplit(url)
-        secure = parts.scheme == "https"
-        place = (secure, parts.hostname or "", parts.port or (443 if secure else 80))
+        secure, host, port = place = place_of(url)
         kept = self._take(place) if question.method in HARMLESS else None
         if kept is not None:
             with suppress(*ENDED):
@@ -132,11 +130,11 @@ class Servers:
             self._drop([each for each in self._kept if each.place == place])  # likely ended, too
         with trio.fail_after(PATIENCE):
             context = (self._tls or trust_of_the_machine()) if secure else None
-            stream = await dial(place[1], place[2], context)
+            stream = await dial(host, port, context)
         http = h11.Connection(h11.CLIENT, max_incomplete_event_size=MOST_HEAD)
         return await self._ask(url, question, _Connection(place, stream, http), until_read)
 
-    def _take(self, place: _Place) -> _Connection | None:
+    def _take(self, place: Place) -> _Connection | None:
         """Return the latest connection to a server that the server has not ended."""
         old = trio.current_time() - KEPT_SECONDS
         self._drop([each for each in self._kept if each.since < old or not plain(each.stream).is_idle])
@@ -164,6 +162,13 @@ class Servers:
     async def _ask(self, url: str, question: Question, connection: _Connection, until_read: ExitStack) -> Answer:
         until_read.callback(self._end, connection)
         return await _ask(url, question, connection.stream, connection.http)
+
+
+def place_of(url: str) -> Place:
+    """Return where a URL leads. Raise `ValueError` for one that is invalid."""
+    parts = urlsplit(url)
+    secure = parts.scheme == "https"
+    return secure, parts.hostname or "", parts.port or (443 if secure else 80)
 
 
 async def _ask(url: str, question: Question, stream: Dialled, http: h11.Connection) -> Answer:

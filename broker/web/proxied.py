@@ -22,7 +22,7 @@ from pulsarium.broker.lab.proxy.proxy import Proxy
 from pulsarium.broker.lab.proxy.rewriting import BrokerUrls
 from pulsarium.broker.logs import PartLog
 from pulsarium.broker.net.dialling import why
-from pulsarium.broker.web.forwarding import FAILURES, SWITCHED, Answer, Question, Servers
+from pulsarium.broker.web.forwarding import FAILURES, SWITCHED, Answer, Question, Servers, place_of
 from pulsarium.broker.web.http.browser import HARMLESS, PROXY
 from pulsarium.broker.web.http.errors import AdminError
 from pulsarium.broker.web.http.live import EVENTS
@@ -206,12 +206,11 @@ class ProxySite(Site):
 def _check_redirect(url: str, location: str) -> None:
     """Refuse an address that is none, and one that would get the client's credentials without TLS."""
     try:
-        parts = urlsplit(location)
-        parts.port  # noqa: B018
+        secure, _, _ = place_of(location)
     except ValueError:
         raise AdminError(502, "the broker redirects to an invalid address") from None
-    if url.startswith("https:") and parts.scheme == "http":
-        place = parts.netloc.rpartition("@")[2]
+    if url.startswith("https:") and not secure:
+        place = urlsplit(location).netloc.rpartition("@")[2]
         raise AdminError(
             502,
             f"the broker redirects to http://{place}, where credentials would travel without TLS: give all brokers "

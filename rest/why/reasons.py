@@ -306,7 +306,7 @@ _LIMITED: Final = {
     "Topic": "topicPolicies get-dispatch-rate -ap {topic}",
     "Subscription": "topicPolicies get-subscription-dispatch-rate -ap {topic}",
 }
-"""What may have a dispatch rate, and the command that shows the rate."""
+"""Commands that show a dispatch rate, by what has the rate."""
 
 
 def _rate_limited(state: State) -> Finding | None:

@@ -18,6 +18,7 @@ import pytest
 from pulsarium.cli.serve import gather
 from tests.cli.interrupts import HEEDED
 from tests.docs.blocks import ROOT, blocks
+from yardsticks.servers import ending
 
 # A busy machine holds the loop, and a warning of that is no output of the command.
 UNHURRIED = "from pulsarium.broker.net import stalls; stalls.LEAST = 60; "
@@ -124,20 +125,18 @@ def test_a_port_that_is_taken_is_refused_before_the_command_runs() -> None:
 @contextmanager
 def enduring(begin: str = EXEC[3], stdin: int = subprocess.PIPE) -> Iterator[subprocess.Popen[str]]:
     """Yield `exec` once its command is ready. `begin` is the program that runs it."""
-    with subprocess.Popen(
+    started = subprocess.Popen(
         [*EXEC[:3], begin, *EXEC[4:], *python(ENDURING)],
         stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,  # no terminal but that of the test, so only the test sends signals
-    ) as run:
-        try:
-            assert run.stdout is not None
-            assert run.stdout.readline() == "ready\n"
-            yield run
-        finally:
-            run.kill()
+    )
+    with ending(started) as run:
+        assert run.stdout is not None
+        assert run.stdout.readline() == "ready\n"
+        yield run
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1])

@@ -483,6 +483,7 @@ class ManagedCursor:
 
         Without `new`, replace the last record, because Pulsar writes no record for parts of batches alone.
         """
+        # first, so that a record which cannot be encoded does not delete the last one
         record = self._format.position_info(self, self._encoded_acks()) if self._keeps else b""
         if new:
             self._store(entry_path(self.ledger_id, self.ledger_last_entry), None)

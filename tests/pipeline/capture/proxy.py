@@ -22,9 +22,7 @@ def recording(broker: Address, path: Path, *, keep_entry: int | None = None) -> 
         assert process.stdout is not None
         words = process.stdout.readline().split()
         assert words[:2] == ["pulsarium", "proxy"], words
-        try:
-            yield Address(words[2], broker.admin_url)
-        finally:
-            process.terminate()
-            process.communicate(timeout=50)
+        yield Address(words[2], broker.admin_url)
+        process.terminate()
+        process.communicate(timeout=50)
     assert process.returncode == 0
